@@ -70,7 +70,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 		body: r.Body, ctx: r.Context(), controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout,
 		ticket: stateOf(r).ticket,
 	}
-	// The first buffer is small because many clients may be slow. A large body with small buffers takes much of a CPU.
+	// The first buffer is small because many clients may be slow. Small buffers would use much CPU time for a large
+	// body.
 	_, err := io.CopyBuffer(spool, io.LimitReader(body, min(bodyPart, limit+1)), make([]byte, 4<<10))
 	if err == nil && spool.Size() == bodyPart {
 		buffer := 4 << 10
@@ -115,10 +116,9 @@ func (w copyWriter) Write(p []byte) (int, error) {
 }
 
 const (
-	// A Read of fewer bytes than smallRead uses more of a CPU than its bytes justify: the chunks are tiny, or the
-	// client is slow.
+	// A Read of fewer bytes than smallRead uses too much CPU time per byte: the chunks are tiny, or the client is slow.
 	smallRead = 1 << 10
-	// readTurn is longer than a Read computes. A Read that takes longer is waiting for its client.
+	// readTurn is longer than the CPU time of a Read. A Read that takes longer is waiting for its client.
 	readTurn = time.Millisecond
 )
 
@@ -132,7 +132,7 @@ type timedBody struct {
 	read       int64 // bytes
 	part       int64 // the number of bytes at which the deadline moves
 	small      bool  // the last Read returned fewer bytes than smallRead
-	err        error // the last error but io.EOF
+	err        error // the last error, except io.EOF
 }
 
 // Read implements io.Reader.

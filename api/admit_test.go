@@ -248,7 +248,7 @@ func TestAnAddressOverItsShareDelaysOnlyItself(t *testing.T) {
 	}
 }
 
-// mustDial sends a header and the begin of a body, and leaves the connection open.
+// mustDial sends a header and the start of a body, and leaves the connection open.
 func (a *testAPI) mustDial(t *testing.T, path, contentType, key, begin string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))

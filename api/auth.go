@@ -25,9 +25,8 @@ type rateLimit struct {
 	Reset     int64 `json:"reset"` // Unix second, rounded up
 }
 
-// authenticate requires under /api a valid key that is within its tenant's rate limit. It runs
-// before routing, so that a client without a key cannot find out which paths exist, and sets the
-// rate limit headers of every response there.
+// authenticate requires a valid key within its tenant's rate limit for paths under /api, and sets the rate limit
+// headers of their responses. It runs before routing, so that a client without a key cannot find out which paths exist.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if underAPI(r.URL.RawPath) {
@@ -124,7 +123,7 @@ func bearerToken(r *http.Request) (string, error) {
 	return strings.TrimLeft(token, " "), nil
 }
 
-// rateLimitHeaders are X-RateLimit-… in the form that http.Header has them, so that no request converts them.
+// rateLimitHeaders are X-RateLimit-… in the form of http.Header, so that no request converts them.
 var rateLimitHeaders = [...]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
 
 // applyDecision sets the rate limit headers. It returns a 429 if the decision is a refusal.
@@ -142,8 +141,7 @@ func applyDecision(w http.ResponseWriter, r *http.Request, d ratelimit.Decision)
 	return nil
 }
 
-// clientNetwork returns the client's address, for IPv6 its /64 prefix, which is what one customer
-// of a network provider gets.
+// clientNetwork returns the client's address or, for IPv6, its /64 prefix, which a provider assigns to one customer.
 func (s *Server) clientNetwork(r *http.Request) string {
 	address := s.clientIP(r)
 	switch {

@@ -123,7 +123,7 @@ func TestFailedKeysAreLimitedByAddress(t *testing.T) {
 		t.Errorf("a key that is known = %d %s", got.StatusCode, got.body)
 	}
 	if got := a.send(t, call{path: "/api/me", key: unseen}); got.StatusCode == 200 {
-		// A token may have been added meanwhile, which allows a lookup.
+		// A token may have been added in the meantime, which allows a lookup.
 		if left := mustHeader(t, limited, "X-Ratelimit-Remaining"); left != 0 {
 			t.Errorf("a key that is not known was looked up with %d tokens left", left)
 		}

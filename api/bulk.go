@@ -19,12 +19,12 @@ import (
 const (
 	// maxBulkRows is the number of rows that a bulk request may contain.
 	maxBulkRows = 1000
-	// maxBulkItems is the number of items that the orders of a bulk request may contain
-	// together: what one transaction inserts in a few seconds.
+	// maxBulkItems is the number of items that the orders of a bulk request may contain together. One transaction
+	// inserts them in a few seconds.
 	maxBulkItems = 50_000
 	bulkDeadline = 25 * time.Second
-	// maxBulkErrors limits the fields that a response names as invalid, because errors take memory. Each row of the request
-	// has the same part of it, so that small requests report all errors.
+	// maxBulkErrors limits the invalid fields in a response, because errors take memory. Each row of the request gets
+	// an equal part, so that small requests report all errors.
 	maxBulkErrors = 20_000
 )
 

@@ -21,7 +21,7 @@ import (
 
 const (
 	// maxSettled is the number of rows up to which a request computes, applies or undoes a plan itself, for at most
-	// settleTime. Otherwise an instance does it in the background.
+	// settleTime. Larger plans run in the background.
 	maxSettled = 1000
 	settleTime = 15 * time.Second
 	// maxPercent limits adjust_price_percent, in hundredths.
@@ -72,7 +72,7 @@ type changedRow struct {
 	Reason string   `json:"reason"`
 }
 
-// planMeta says where the next rows are.
+// planMeta has the position of the next rows.
 type planMeta struct {
 	PlanID     int64   `json:"plan_id"`
 	URL        *string `json:"url"`
@@ -206,7 +206,7 @@ func parseFilterValue(raw json.RawMessage) (string, error) {
 	return strconv.FormatInt(n, 10), nil
 }
 
-// change takes what a plan does with each product.
+// change takes the change that a plan makes to each product.
 func (o *object) change() catalog.Change {
 	var c catalog.Change
 	if raw, set, _ := o.take("set"); set {
@@ -280,7 +280,7 @@ func parsePercent(raw json.RawMessage) (int64, error) {
 	return int64(hundredths), nil
 }
 
-// answerPlan carries out a small plan and sends it, with status unless an instance continues in the background.
+// answerPlan carries out a small plan and sends it, with the given status unless it continues in the background.
 func (s *Server) answerPlan(w http.ResponseWriter, r *http.Request, id, rows int64, status int) error {
 	// With an Idempotency-Key, the plan and the response are one transaction, so that nothing else sees the plan yet.
 	if rows <= maxSettled && r.Header.Get("Idempotency-Key") == "" {

@@ -302,7 +302,7 @@ func TestAPlanChangesAProductOnce(t *testing.T) {
 	a.mustHave(t, "A", `"price":"6.00"`)
 }
 
-// The product that has the SKU now is another one.
+// The SKU now belongs to another product.
 func TestAPlanDoesNotChangeAProductThatWasCreatedAgain(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

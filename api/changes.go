@@ -40,7 +40,7 @@ type changeJSON struct {
 	At      timestamp       `json:"at"`
 	APIKey  *named          `json:"api_key"`
 	Changed []string        `json:"changed"`
-	Data    json.RawMessage `json:"data"` // null if the object does not exist any more
+	Data    json.RawMessage `json:"data"` // null if the object no longer exists
 }
 
 type changesMeta struct {
@@ -94,8 +94,8 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(page.Entries, data.shape), jsonField{"meta", meta}))
 }
 
-// EncodeChanges is the function for webhooks.Store.Start. It reads few objects at a time, because many
-// messages are made at the same time, and first one, which may be slow.
+// EncodeChanges is the function for webhooks.Store.Start. It reads few objects at a time, because many messages are
+// made concurrently, and starts with one, which may be slow.
 func (s *Server) EncodeChanges(
 	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
 ) ([]json.RawMessage, error) {

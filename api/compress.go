@@ -21,7 +21,7 @@ import (
 // with requests of other sites.
 
 const (
-	// minCompressed is the size from which a response is compressed on request.
+	// minCompressed is the minimum size of a compressed response.
 	minCompressed = 1 << 10
 	// compressorMemory is the size of a compressor. It counts as memory of the user if the compressor waits for a CPU.
 	compressorMemory = 1 << 20
@@ -104,7 +104,7 @@ func weight(h http.Header, name string) (weight float64) {
 	return weight
 }
 
-// varies adds Accept-Encoding to the Vary header. A stored response has it already.
+// varies adds Accept-Encoding to the Vary header. A stored response already has it.
 func varies(h http.Header) {
 	if !slices.Contains(h.Values("Vary"), "Accept-Encoding") {
 		h.Add("Vary", "Accept-Encoding")

@@ -30,7 +30,7 @@ type download struct {
 	release    func() // of the memory of the compressor
 }
 
-// stream sends what write writes.
+// stream sends the output of write.
 func (d *download) stream(state *requestState, write func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(d, 64<<10)
 	defer d.endCompression()
@@ -52,8 +52,8 @@ func (d *download) stream(state *requestState, write func(io.Writer) error) erro
 	return nil
 }
 
-// readAhead sends what write writes, without making write wait for the client: what the client has
-// not read yet is in a spool. Then it sends what each of rest writes, at the speed of the client.
+// readAhead sends the output of write through a spool, so that write does not wait for the client. Then it sends the
+// output of each of rest, at the speed of the client.
 func (d *download) readAhead(
 	r *http.Request, write func(context.Context, io.Writer) error, rest ...func(context.Context, io.Writer) error,
 ) error {

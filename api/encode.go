@@ -56,7 +56,7 @@ func envelope(data any, fields ...jsonField) jsonObject {
 	return o
 }
 
-// Work on JSON of largePart, about 0.3 ms, or more uses a CPU in turns.
+// Work on JSON of at least largePart, about 0.3 ms, uses a CPU in turns.
 const largePart = 64 << 10
 
 // encoder encodes objects, arrays, numbers and money itself, because a response can have thousands of objects and

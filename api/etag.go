@@ -30,8 +30,8 @@ func (s *Server) writeProduct(w http.ResponseWriter, status int, p catalog.Produ
 	}
 	h := w.Header()
 	h.Set("ETag", etag)
-	// A cache sends the stored response with the tag of a 304. Its client may accept only the encoding that it asked for,
-	// or an uncompressed response.
+	// A cache sends the stored response with the tag of a 304. Its client may accept only the encoding that it asked
+	// for, or an uncompressed response.
 	if tag := cached.match(true, codingOf(w, len(body)).etag(etag), etag); tag != "" {
 		varies(h)
 		h.Set("ETag", tag)

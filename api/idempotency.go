@@ -142,8 +142,8 @@ func sendStored(w http.ResponseWriter, response idempotency.Response) {
 	writeBody(w, int(response.Status), jsonType, response.Body)
 }
 
-// responseRecorder keeps a handler's response until its work is committed. It has its
-// own headers; those that middleware set stay on the real response.
+// responseRecorder keeps a handler's response until its work is committed. It has separate headers; those that
+// middleware has set stay on the real response.
 type responseRecorder struct {
 	header http.Header
 	status int

@@ -35,7 +35,7 @@ func (a *testAPI) sendUntilDone(t testing.TB, c call) reply {
 
 func isReplay(a reply) bool { return a.Header.Get("Idempotent-Replayed") == "true" }
 
-// mustReplay sends a request repeated and compares the responses.
+// mustReplay sends a request again and compares the responses.
 func (a *testAPI) mustReplay(t testing.TB, c call, first reply) {
 	t.Helper()
 	repeated := a.send(t, c)
@@ -374,7 +374,7 @@ func TestAResponseIsReplayedForADay(t *testing.T) {
 	a.try(t, c)
 }
 
-// If the client disconnects, the request is rolled back and its key can be used repeated.
+// If the client disconnects, the request is rolled back and its key can be used again.
 func TestADisconnectedClientReleasesItsIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)

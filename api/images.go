@@ -29,7 +29,8 @@ type imageJSON struct {
 	ID       int64  `json:"id"`
 	URL      string `json:"url"`
 	Position int32  `json:"position"`
-	// Thumbnails are URLs by width. A picture that is smaller has its own URL. An external image has none.
+	// Thumbnails are URLs by width. A size that the picture already fits has the URL of the picture. An external image
+	// has none.
 	Thumbnails map[int]string `json:"thumbnails"`
 }
 
@@ -143,7 +144,7 @@ func (s *Server) discard(ctx context.Context, tenant tenancy.ID, file string) {
 }
 
 // decodeUpload decodes the part "file" of the body, adds its content to a digest, and writes the pictures to a buffer.
-// The request has the place for decoding also while it parses the body, whose headers can be large.
+// The request already holds the place for decoding while it parses the body, whose headers can be large.
 func (s *Server) decodeUpload(
 	r *http.Request, boundary string, digest hash.Hash, buffer interface {
 		io.Writer
@@ -182,7 +183,7 @@ func (s *Server) decodeUpload(
 
 var errOneFile = tenancy.InvalidError{"file": {"must be the only part of a multipart/form-data body"}}
 
-// countingReader remembers the number of bytes and the error, but io.EOF.
+// countingReader remembers the number of bytes and the error, except io.EOF.
 type countingReader struct {
 	from io.Reader
 	read int64
@@ -199,10 +200,10 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// picturePolicy makes a picture harmless that a browser shows as a page.
+// picturePolicy makes a picture harmless if a browser shows it as a page.
 const picturePolicy = "default-src 'none'; sandbox"
 
-// showPicture handles GET /media/{name}. A name never gets another content.
+// showPicture handles GET /media/{name}. The content of a name never changes.
 func (s *Server) showPicture(w http.ResponseWriter, r *http.Request, name string) error {
 	ticket := s.Admission.Enter("address "+s.clientNetwork(r), stateOf(r).route.class())
 	finish, err := ticket.Start(r.Context())
@@ -297,7 +298,7 @@ func (o *object) imageURLs() (urls catalog.Field[[]string]) {
 	return catalog.Value(list)
 }
 
-// parseElementURL returns a valid URL with an error, so that the rules of URLs add no second error.
+// parseElementURL returns a valid URL with an error, so that the check of URLs adds no second error.
 func parseElementURL(raw json.RawMessage) (string, error) {
 	text, err := parseText(raw)
 	if err != nil {

@@ -82,7 +82,7 @@ func importShape(r *http.Request, i imports.Import) importJSON {
 	return shown
 }
 
-// auditActor is how imports and the audit log name the sender of a request.
+// auditActor returns the sender of a request as imports and the audit log name it.
 func auditActor(r *http.Request) tenancy.Actor {
 	return tenancy.Actor{Name: "API key " + principal(r).KeyName}
 }
@@ -236,7 +236,8 @@ func importRowShape(r *http.Request, row imports.PlanRow) imports.PlanRow {
 	return row
 }
 
-// exportRefused handles GET /api/imports/{id}/refused.csv. The rows are whole rows of the file, also of customers.
+// exportRefused handles GET /api/imports/{id}/refused.csv. The rows are whole rows of the file, including those of
+// customers.
 func (s *Server) exportRefused(w http.ResponseWriter, r *http.Request, id int64) error {
 	if err := checkPermission(principal(r), keys.CustomersRead); err != nil {
 		return err

@@ -67,8 +67,8 @@ func withOrderNumber(number string) func(json.RawMessage) string {
 	}
 }
 
-// compareExport checks that the NDJSON file has the lines, and that the CSV and XLSX files have their values of a field in
-// the first column.
+// compareExport checks that the NDJSON file has the lines, and that the CSV and XLSX files have their values of a field
+// in the first column.
 func (a *testAPI) compareExport(t testing.TB, path, field string, lines []string) {
 	t.Helper()
 	var want []string

@@ -18,7 +18,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
-// requestState is what middleware and handlers share about one request.
+// requestState is the state of one request that middleware and handlers share.
 type requestState struct {
 	id        string
 	route     route           // the zero route if none matched
@@ -148,8 +148,8 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder records the status of a response, and ends the request for package admission when its
-// response begins, unless it streams: the response is complete in memory then, and waits only for the client.
+// recorder records the status of a response. Unless the request streams, it ends it for package admission when the
+// response begins, because the response is then complete in memory and waits only for the client.
 type recorder struct {
 	http.ResponseWriter
 	request *http.Request
@@ -169,8 +169,8 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// largeWrite is the size from which a part of a response counts as memory of its user. The kernel
-// takes smaller ones without waiting for the client.
+// largeWrite is the size from which a part of a response counts as memory of its user. The kernel accepts smaller parts
+// without waiting for the client.
 const largeWrite = 256 << 10
 
 // Write sends a part of the body.

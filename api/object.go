@@ -52,9 +52,8 @@ func newObject(raw []byte, path string, errs tenancy.InvalidError) (*object, err
 	return &object{path, fields, errs}, nil
 }
 
-// fieldName returns the name that a JSON string contains. A long name is cut, so that it takes little memory, and ends
-// with a digest, so that others with the same beginning differ. It never equals a known name, because no JSON string
-// contains the byte FF.
+// fieldName returns the name that a JSON string contains. A long name is cut to save memory, and ends with a digest, so
+// that names with the same start differ. It never equals a known name, because no JSON string contains the byte FF.
 func fieldName(literal json.RawMessage) string {
 	if len(literal) <= len(`""`)+maxJSONName {
 		return unquote(literal)
@@ -120,8 +119,8 @@ func (o *object) texts(name string) catalog.Field[[]string] {
 	return field(o, name, arrayOf(o, name, maxElements, "an array of strings", parseElementText))
 }
 
-// parseElementText returns a valid text with an error: an empty one would get a second error
-// from the rules of the field.
+// parseElementText returns a valid text with an error: an empty text would get a second error from the check of the
+// field.
 func parseElementText(raw json.RawMessage) (string, error) {
 	text, err := parseText(raw)
 	if err != nil {

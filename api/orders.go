@@ -170,7 +170,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 }
 
 // orders takes the parameters that filter and sort orders. Days are in the tenant's time zone. Only a key that may read
-// customers finds orders by the name or e-mail of one.
+// customers finds orders by a customer's name or e-mail address.
 func (q *query) orders(r *http.Request) (f sales.Filter, err error) {
 	f = sales.Filter{
 		Channel: q.channel(), Customer: q.nonEmpty("customer_id"), Status: q.oneOf("status", "placed", "cancelled"),

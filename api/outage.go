@@ -13,10 +13,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// outage counts the requests that fail while PostgreSQL is unavailable, so that the log has one
-// error for the outage and not one for every request. A request that succeeds ends the outage after outageQuiet without
-// a failure: if a node of a cluster is down, tenants on other nodes have success meanwhile. Its zero value is ready to
-// use.
+// outage counts the requests that fail while PostgreSQL is unavailable, so that the log has one error for the outage
+// instead of one for every request. A successful request ends the outage after outageQuiet without a failure, because
+// requests to other nodes of a cluster succeed while one is down. Its zero value is ready to use.
 type outage struct {
 	mu          sync.Mutex
 	since, last time.Time // of the first failure and of the last one

@@ -238,7 +238,7 @@ func TestAnUploadWithAnIdempotencyKeyIsStoredOnce(t *testing.T) {
 	}
 }
 
-// An upload waits for another one only. It has no connection to PostgreSQL while it waits.
+// An upload waits only for other uploads, without a connection to PostgreSQL.
 func TestAnUploadCostsOthersNothing(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) { s.Admission.WaitTimeout = time.Minute })
@@ -294,8 +294,8 @@ func TestAFailingStorageIsTemporary(t *testing.T) {
 	}
 }
 
-// An upload to an S3 server that fails or does not answer ends with an error and creates no image. What the server may
-// have stored stays reserved until it is deleted.
+// An upload to an S3 server that fails or does not answer ends with an error and creates no image. Files that the
+// server may have stored stay reserved until they are deleted.
 func TestAnUploadToAServerThatFailsOrHangs(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{

@@ -145,10 +145,10 @@ var (
 	orderedIndex = regexp.MustCompile(`^(products_(?:status|category|seller|warehouse)|product_tags)_(created|name|price|sku)$`)
 )
 
-// shape leaves out nodes that pass rows on, whether an index is read with a bitmap, sorts,
-// which PostgreSQL prefers for less than a page of rows, also to remove duplicates, and how a small table is read. Unless a
-// limit needs the order of an index, it leaves out the index of a scan of the whole tenant, and
-// which of several indexes that differ in their order is read.
+// shape leaves out nodes that pass rows on, whether an index is read with a bitmap, sorts, which PostgreSQL prefers for
+// less than a page of rows, also to remove duplicates, and how a small table is read. Unless a limit needs the order of
+// an index, it leaves out the index of a scan of the whole tenant, and which of several indexes that differ in their
+// order is read.
 func (n planNode) shape(indent string, small []string, limited bool) string {
 	line := ""
 	switch {

@@ -32,8 +32,8 @@ type query struct {
 	errs   tenancy.InvalidError
 }
 
-// readQuery decodes the parameters. It does not use url.Values, which drops a malformed parameter
-// silently: without its filter a list would contain other objects.
+// readQuery decodes the parameters. It does not use url.Values, which silently drops a malformed parameter: without
+// that filter, a list would contain other objects.
 func readQuery(r *http.Request) *query {
 	q := &query{map[string]string{}, tenancy.InvalidError{}}
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
@@ -234,7 +234,8 @@ func (q *query) page() paging.Page {
 	}
 }
 
-// pageOrCursor takes page and per_page, or cursor. walking reports whether there is a cursor; after is nil if it is empty.
+// pageOrCursor takes page and per_page, or cursor. walking reports whether there is a cursor; after is nil if it is
+// empty.
 func (q *query) pageOrCursor(
 	r *http.Request, parse func(tenancy.ID, string) (paging.Position, error),
 ) (page paging.Page, walking bool, after *paging.Position) {

@@ -44,7 +44,7 @@ func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	return writePage(w, r, page, references, s.shape)
 }
 
-// show handles GET on one.
+// show handles GET on one reference.
 func (s references) show(w http.ResponseWriter, r *http.Request, id int64) error {
 	one, err := s.Catalog.Reference(r.Context(), tenant(r), s.kind, id)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s references) create(w http.ResponseWriter, r *http.Request) error {
 	return writeCreated(w, "/api/"+string(s.kind), one.ID, s.shape(one))
 }
 
-// rename handles PATCH on one.
+// rename handles PATCH on one reference.
 func (s references) rename(w http.ResponseWriter, r *http.Request, id int64) error {
 	name, invalid, err := s.read(r)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s references) rename(w http.ResponseWriter, r *http.Request, id int64) err
 	return writeData(w, http.StatusOK, s.shape(one))
 }
 
-// remove handles DELETE on one.
+// remove handles DELETE on one reference.
 func (s references) remove(w http.ResponseWriter, r *http.Request, id int64) error {
 	if err := s.Catalog.DeleteReference(r.Context(), tenant(r), s.kind, id); err != nil {
 		return err

@@ -38,7 +38,7 @@ func (f figures) addTo(e *encoder) {
 	}
 }
 
-// changes are by how many percent each figure differs.
+// changes are the changes of each figure in percent.
 type changes struct{ now, before reports.Sums }
 
 func (c changes) addTo(e *encoder) {

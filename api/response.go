@@ -125,8 +125,7 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 	_, _ = w.Write(body) // an error means that the client disconnected
 }
 
-// timestamp is a time that is written in UTC with exactly six fraction digits, so that the texts of
-// times sort in order.
+// timestamp is a time that is written in UTC with exactly six fraction digits, so that times sort as text.
 type timestamp time.Time
 
 // MarshalJSON writes 2026-03-01T09:30:00.000000Z.

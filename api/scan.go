@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 )
 
-// scanner iterates over the names and values of an object or the elements of an array
-// without copying. The JSON must be valid, so separators are skipped unchecked.
-// json.Decoder would validate and copy each value again on every level of nesting. The
-// capacity of each value ends where that of the JSON does: see placeOf.
+// scanner iterates over the names and values of an object or the elements of an array without copying. The JSON must be
+// valid, so separators are skipped unchecked. json.Decoder would validate and copy each value again on every level of
+// nesting. The capacity of each value extends to that of the JSON: see placeOf.
 type scanner struct{ rest []byte }
 
 const whitespace = " \t\r\n"

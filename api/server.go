@@ -44,7 +44,7 @@ type Options struct {
 	Catalog *catalog.Store
 	Sales   *sales.Store
 	Feed    *feed.Store
-	// Webhooks has the endpoints to which changes are sent.
+	// Webhooks has the endpoints that get changes.
 	Webhooks *webhooks.Store
 	Reports  *reports.Store
 	Keys     *keys.Resolver
@@ -52,8 +52,8 @@ type Options struct {
 	Imports  *imports.Jobs
 	Changes  *imports.Changes
 	Limiter  *ratelimit.Limiter
-	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture may
-	// use ImageMemory bytes.
+	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture
+	// may use ImageMemory bytes.
 	Media       *media.Store
 	MediaQuota  int64
 	ImageMemory int64
@@ -143,7 +143,7 @@ const (
 )
 
 // disconnectDelay is how long a handler may continue after its client has disconnected. A cancelled statement closes
-// its connection to the database, and a new one costs more than a short statement.
+// its connection to the database, and a new connection costs more than a short statement.
 const disconnectDelay = time.Second
 
 // handler handles a request, or returns an error from which writeError makes the response.
@@ -319,7 +319,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 		panic("api: invalid permission of " + r.method + " " + r.pattern + ": " + string(r.permission))
 	}
 	handle := r.handle
-	// A handler of uploads has no connection while it decodes.
+	// A handler of uploads holds no connection while it decodes.
 	if r.idempotent() && r.class() != admission.Upload {
 		handle = s.once(handle)
 	}
@@ -378,8 +378,8 @@ func (s *Server) handlerFunc(h handler) http.HandlerFunc {
 	}
 }
 
-// mountSettings serves the pages under /settings. They route the whole path themselves, so that the
-// access log has their patterns and never the token of a link.
+// mountSettings serves the pages under /settings. They route the whole path themselves, so that the access log has
+// their patterns and never the token of a link.
 func (s *Server) mountSettings(o settings.Options) {
 	o.Address = func(r *http.Request) string { return s.clientIP(r).String() }
 	o.Network = s.clientNetwork

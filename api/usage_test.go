@@ -113,7 +113,7 @@ func TestUsageIsThatOfTheRequests(t *testing.T) {
 		key.Periods[6].Requests != 11 {
 		t.Errorf("periods = %+v", key.Periods)
 	}
-	if report.BusiestMinute == nil || report.BusiestMinute.Requests < 6 { // a minute may end meanwhile
+	if report.BusiestMinute == nil || report.BusiestMinute.Requests < 6 { // a minute may end between the requests
 		t.Errorf("the busiest minute is %+v", report.BusiestMinute)
 	}
 	var failed []string

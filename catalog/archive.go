@@ -58,7 +58,7 @@ select id, sku, images
  limit 500`, func(p ProductImages) int64 { return p.ID }, f)
 }
 
-// EachStock calls f with the stock of every product in every warehouse that ever had it, also if it is 0.
+// EachStock calls f with the stock of every product in every warehouse that ever had it, even if it is 0.
 func (s *Store) EachStock(ctx context.Context, tenant tenancy.ID, f func(ProductStock) error) error {
 	err := tenancy.Walk(ctx, s.db, tenant, `
 select s.product_id, s.warehouse_id, s.quantity,

@@ -452,7 +452,7 @@ func TestATenantCanBeDeletedDuringWrites(t *testing.T) {
 					return
 				default:
 				}
-				// Errors are expected: the tenant does not exist any more.
+				// Errors are expected: the tenant no longer exists.
 				_, _, _ = s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 1), nil)
 				_, _ = s.Create(t.Context(), s.by, product(fmt.Sprint(worker, "-", i)), nil)
 			}

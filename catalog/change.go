@@ -13,7 +13,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Change is what a plan does with each product of a list.
+// Change is a change of each product of a list.
 type Change struct {
 	Set          Changes  `json:",omitzero"` // without a SKU
 	PricePercent int64    `json:",omitzero"` // to add to the price, in hundredths of a percent
@@ -21,7 +21,7 @@ type Change struct {
 	RemoveTags   []string `json:",omitempty"`
 }
 
-// CheckChange returns an InvalidError with the fields of c.Set that are valid for no product.
+// CheckChange returns an InvalidError with the fields of c.Set that are invalid for every product.
 func (s *Store) CheckChange(ctx context.Context, tenant tenancy.ID, c Change) error {
 	p, invalid := newProduct(), tenancy.InvalidError{}
 	c.Set.apply(&p, invalid)
@@ -52,7 +52,7 @@ func (c Change) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// of returns changes with those that depend on the stored product.
+// of returns changes together with the changes that depend on the stored product.
 func (c Change) of(p Product, changes Changes) Changes {
 	if c.PricePercent != 0 {
 		changes.Price = Value(addPercent(p.Price, c.PricePercent))
@@ -111,7 +111,7 @@ func (e ChangedError) Error() string {
 // Unwrap returns ErrPrecondition.
 func (e ChangedError) Unwrap() error { return ErrPrecondition }
 
-// changes returns those of the changes of a row that change something.
+// changes returns the changes of a row that have an effect.
 func (u productUpdate) changes(of Changes) Changes {
 	c := u.after.fieldsUnlike(u.before)
 	c.SKU = of.SKU
@@ -137,7 +137,7 @@ func fieldVersion(p, other Product, movesStock bool) *Version {
 	return v
 }
 
-// differences returns the fields in which a stored product differs from a version by field, and whether it does not.
+// differences returns the fields in which a stored product differs from a version by field, and whether there are none.
 func (s *storedRows) differences(sku string, v *Version) (fields []string, isSame bool) {
 	p, exists := s.products[sku]
 	if !exists {

@@ -10,7 +10,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// positionOf returns the place after p.
+// positionOf returns the position after p.
 func (f Filter) positionOf(p Product) paging.Position {
 	switch f.Order.By {
 	case "name":
@@ -24,9 +24,9 @@ func (f Filter) positionOf(p Product) paging.Position {
 	}
 }
 
-// argument returns the value of a position in the type of the sort column. It accepts
-// only the text that positionOf writes: search_products gives the text to PostgreSQL,
-// which does not read every time and number that Go reads. It returns paging.ErrCursor.
+// argument returns the value of a position in the type of the sort column. It accepts only text that positionOf writes,
+// because search_products passes it to PostgreSQL, which cannot parse every time and number that Go can. It returns
+// paging.ErrCursor.
 func (f Filter) argument(at paging.Position) (any, error) {
 	var argument any
 	var canonical string

@@ -16,8 +16,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// A walk returns every row that exists from its start to its end exactly once, even if
-// others are inserted and deleted meanwhile.
+// A walk returns every row that exists from its start to its end exactly once, even if others are inserted and deleted
+// during the walk.
 func TestAWalkNeitherRepeatsNorSkipsARow(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -16,8 +16,8 @@ import (
 // MaxImages is the number of images that a product may have.
 const MaxImages = 20
 
-// Image is a picture of a product: one of another server with a URL, or one with a file in the media storage. The list
-// of a product is in the order of the positions, which begin at 1.
+// Image is an image of a product, with the URL of another server or a file in the media storage. The images of a
+// product are in the order of their positions, from 1.
 type Image struct {
 	ID       int64  `json:"id"`
 	Position int32  `json:"position"`
@@ -28,8 +28,8 @@ type Image struct {
 	Bytes    int64  `json:"bytes,omitempty"` // of all sizes of a file
 }
 
-// CheckUpload returns an error if a picture cannot be added to a product, so that the program does not decode it: it
-// returns ErrNotFound, or an InvalidError if the product has too many images or the tenant's files have quota bytes.
+// CheckUpload returns an error if a picture cannot be added to a product, before it is decoded: ErrNotFound, or an
+// InvalidError if the product has too many images or the tenant's files have quota bytes.
 func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quota int64) error {
 	type state struct{ Images, Bytes int64 }
 	found, err := tenancy.One[state](ctx, s.db, tenant, `
@@ -168,7 +168,8 @@ var tooManyImages = fmt.Sprintf("must hold at most %d images", MaxImages)
 
 const maxImageURL = 2048
 
-// CheckImageURL returns the stored form of a URL, which has no blanks, or why it is not valid. Nothing fetches it.
+// CheckImageURL returns the stored form of a URL, which has no blanks, or why it is not valid. The URL is never
+// fetched.
 func CheckImageURL(address string) (stored, problem string) {
 	u, err := url.Parse(address)
 	switch {

@@ -85,7 +85,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, count.sql, count.args...)
 		if q.inOrder {
-			// PostgreSQL expects few products, and would read and sort all of a category.
+			// PostgreSQL expects few products, and would read and sort all products of a category.
 			b.Queue(`select set_config('enable_sort', 'off', true)`)
 		}
 		tenancy.QueueRows(b, &page.Items, productsOf("array("+paging.Indent(ids)+"\n       )"), q.Args...)
@@ -144,7 +144,8 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
 		if len(f.facets()) > 1 {
 			q.from += lookUp("id", "t.product_id")
-			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other columns.
+			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other
+			// columns.
 			q.Where("t.tag = any (p.tags)")
 		}
 	default:
@@ -154,14 +155,14 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 		q.Where("%s = any (p.tags)", f.Tag)
 	}
 	f.addConditions(q)
-	// Only dates can select few products, which are faster to sort. Without a filter, PostgreSQL does not sort.
+	// Only dates can select so few products that sorting them is faster. Without a filter, PostgreSQL does not sort.
 	byCreation := sortColumn(f.Order) == "created_at"
 	q.inOrder = (q.ordered || q.HasFilter()) && f.UpdatedSince.IsZero() && (byCreation || !f.hasDates())
 	return q
 }
 
-// hasGroup reports whether the list is of a category or a seller. Most of them have fewer
-// products than a tag or a warehouse.
+// hasGroup reports whether the list is of a category or a seller, which mostly have fewer products than a tag or a
+// warehouse.
 func (f Filter) hasGroup() bool { return f.CategoryID != nil || f.SellerID != nil }
 
 // facet is a column that facet_counts counts products by, and its value.
@@ -218,9 +219,8 @@ select coalesce(sum(count), 0)::bigint as count
   from ` + table + counters.Conditions(), counters.Args}
 }
 
-// changedProducts are the products with a change since $2: those with another change than
-// of stock, then the others of the ledger. It looks up only the others, and offset keeps
-// the planner from starting at another filter.
+// changedProducts are the products with a change since $2: first those whose fields changed, then those that only the
+// ledger has. Only the latter are looked up, and offset keeps the planner from starting at another filter.
 var changedProducts = `(
        select *
          from products

@@ -109,9 +109,8 @@ func (s *OrderStock) Take(order string, product, warehouse int64, quantity int32
 	}, -quantity)
 }
 
-// Return adds stock that an order took from a warehouse, or adds it to the product's own if that warehouse does not
-// exist. It returns what it added: at most so much that the product has MaxQuantity, and nothing if the product does not
-// exist.
+// Return adds stock that an order took from a warehouse or, if that no longer exists, adds it to the product's own
+// warehouse. It returns what it added: no more than fits into MaxQuantity, and nothing if the product does not exist.
 func (s *OrderStock) Return(order, reason string, product, warehouse int64, quantity int32) int32 {
 	p := s.product(product)
 	if p == nil {
@@ -154,8 +153,8 @@ func (s *OrderStock) QueueChanges(b *pgx.Batch) {
 	}
 }
 
-// setQuantities writes the totals $3 of the locked products $2. "on conflict" looks up each product by its key, whatever
-// PostgreSQL knows of the table. It needs all columns that must have a value.
+// setQuantities writes the totals $3 of the locked products $2. "on conflict" looks up each product by its key,
+// whatever the statistics. It needs all columns that must have a value.
 const setQuantities = `
 	insert into products (tenant_id, id, warehouse_id, price, quantity, sku, name, status, condition, search)
 	overriding system value

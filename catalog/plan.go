@@ -19,8 +19,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// PlanRow is a product of a plan, identified by its SKU. A reference is given by its id in Changes or by its name. A
-// name that does not exist counts as one that ApplyReferences adds before the row is applied.
+// PlanRow is a product of a plan, identified by its SKU. A reference is given by its id in Changes or by its name. The
+// plan assumes that ApplyReferences adds unknown names before the row is applied.
 type PlanRow struct {
 	Changes
 	CategoryName  Field[string]        `json:",omitzero"`
@@ -35,21 +35,21 @@ type PlanRow struct {
 	ByField bool `json:",omitempty"`
 	// Change is computed from the stored product in addition to Changes. Planned.Changes has the result.
 	Change *Change `json:"-"`
-	// Was is the version of an earlier plan, with which PlanProducts compares the product.
+	// Was is the version in an earlier plan, which PlanProducts compares with the product.
 	Was *Version `json:"-"`
 	// ID is that of the product, or 0 for any. The row fails with ErrPrecondition if it was deleted or has another SKU.
 	ID int64 `json:"-"`
 }
 
-// Archived is what a row of an archive sets if it creates the product. A product without images gets the images. ID is
-// one of NewIDs. The ids of the images are 0, and their files are reserved.
+// Archived are the values that a row of an archive sets if it creates the product. A product without images gets the
+// images. ID comes from NewIDs. The ids of the images are 0, and their files are reserved.
 type Archived struct {
 	ID        int64
 	CreatedAt time.Time
 	Images    []Image `json:",omitempty"`
 }
 
-// NewIDs returns n ids in ascending order that no row of a table has: products or that of a Kind.
+// NewIDs returns n unused ids in ascending order, for the table products or the table of a Kind.
 func (s *Store) NewIDs(ctx context.Context, tenant tenancy.ID, table string, n int) ([]int64, error) {
 	rows, err := tenancy.All[rowID](ctx, s.db, tenant, `
 		select nextval($1::regclass) as id
@@ -67,8 +67,8 @@ type StockOf struct {
 	Quantity  int64
 }
 
-// Planned is what an Upsert of a PlanRow would do. Old and New have the fields that change, by their names in the API,
-// with the names of references. Amounts are strings.
+// Planned is the planned result of a PlanRow. Old and New have the fields that change, by their names in the API, with
+// the names of references. Amounts are strings.
 type Planned struct {
 	Result
 	Old, New map[string]any
@@ -76,12 +76,12 @@ type Planned struct {
 	Changes  Changes  // with the result of PlanRow.Change; of a row ByField those that change something
 	// Changed are the fields that differ from PlanRow.Was.
 	Changed []string
-	// SetsImages means that the product gets the images of an archive. One that has images keeps them.
+	// SetsImages means that the product gets the images of an archive. A product with images keeps them.
 	SetsImages bool
 }
 
-// Version identifies a state of a product. A row that only replaces stock does not depend on the rest of the product. A
-// product with its earlier content has its earlier version, so the undo of a row allows that of the row before.
+// Version identifies a state of a product. A row that only replaces stock does not depend on the rest of the product.
+// The same content has the same version, so after the undo of a row, the row before it can be undone.
 type Version struct {
 	Content  string  `json:",omitzero"` // a digest of all columns but the quantity
 	Quantity int32   `json:",omitzero"`
@@ -116,8 +116,8 @@ type Undo struct {
 	Version Version // after
 }
 
-// PlanProducts returns what an Upsert of rows would do. It writes nothing. If two rows have the same SKU, the second
-// changes the result of the first; both must be in the same call.
+// PlanProducts returns the results that an Upsert of rows would have. It writes nothing. If two rows have the same SKU,
+// the second changes the result of the first; both must be in the same call.
 func (s *Store) PlanProducts(ctx context.Context, tenant tenancy.ID, rows []PlanRow) ([]Planned, error) {
 	planned := make([]Planned, len(rows))
 	err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
@@ -235,8 +235,8 @@ func (s *storedRows) version(row upsertRow) *Version {
 	return v
 }
 
-// plan sets what a row would change, and changes the stored rows for the next row of the same product. newID stands for
-// the id of a product that does not exist.
+// plan sets what a row would change, and changes the stored rows for the next row of the same product. newID is the
+// assumed id of a new product.
 func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID int64) {
 	sku, problem := checkSKU(row.SKU.Value)
 	stored, exists := s.products[sku]
@@ -345,8 +345,8 @@ func (s *Store) ApplyProducts(ctx context.Context, by Actor, rows []ApplyRow) ([
 	return applied, err
 }
 
-// UndoProducts deletes the products that were created and restores the others. Products that have changed since are
-// kept. rows are in the order in which they were applied.
+// UndoProducts deletes the created products and restores the others. Products that have changed since are kept. rows
+// are in the order in which they were applied.
 func (s *Store) UndoProducts(ctx context.Context, by Actor, rows []Undo) ([]tenancy.Kept, error) {
 	rows = slices.Clone(rows)
 	slices.Reverse(rows)
@@ -546,7 +546,7 @@ func distinct[T cmp.Ordered](values []T) []T {
 	return slices.Compact(values)
 }
 
-// row returns the row with the ids of its names. If assume is true, a name that does not exist gets a negative id.
+// row returns the row with the ids of its names. If assume is true, an unknown name gets a negative id.
 func (n referenceNames) row(row PlanRow, assume bool) upsertRow {
 	r := upsertRow{
 		Row: Row{Changes: row.Changes, Invalid: row.Invalid.Clone()}, inPlan: row.InPlan, archived: row.Archived,
@@ -700,8 +700,8 @@ type ReferenceUndo struct {
 	Name string
 }
 
-// ApplyReferences adds the names that do not exist, and returns those that it added. Names in newIDs get these ids, which
-// NewIDs has returned.
+// ApplyReferences adds the names that do not exist, and returns those that it added. newIDs has ids from NewIDs for
+// some names.
 func (s *Store) ApplyReferences(
 	ctx context.Context, tenant tenancy.ID, kind Kind, names []string, newIDs map[string]int64,
 ) ([]ReferenceUndo, error) {

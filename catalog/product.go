@@ -150,8 +150,8 @@ update products p
        ` + eachColumn("NAME = $N") + `
  where p.tenant_id = $1 and p.id = $2`
 
-	// updateProducts writes the values of records in $2. "on conflict" looks up each product by its key, whatever
-	// PostgreSQL knows of the table.
+	// updateProducts writes the values of records in $2. "on conflict" looks up each product by its key, whatever the
+	// statistics.
 	updateProducts = `
 insert into products (tenant_id, id, search,
        ` + eachColumn("NAME") + `)
@@ -167,7 +167,7 @@ select $1, r.id, r.search,
 	updateAndSelect = "\nwith p as (" + updateProduct + "\nreturning *\n)" + selectProducts + "\n  from p"
 )
 
-// insertFrom returns the statement that inserts the rows r of source, also with more columns.
+// insertFrom returns the statement that inserts the rows r of source, with more columns if given.
 func insertFrom(more, source string) string {
 	overriding := ""
 	if more != "" {

@@ -148,7 +148,7 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 				select is_default
 				  from warehouses
 				 where tenant_id = $1 and id = $2
-				   for update`, tenant, id) // first, as transactions do that return stock to it
+				   for update`, tenant, id) // first, like transactions that return stock to it
 			b.Queue(`
 				delete from stock
 				 where tenant_id = $1 and warehouse_id = $2 and quantity = 0`, tenant, id)
@@ -174,8 +174,8 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 	return wrap(err, "delete %s %d", kind, id)
 }
 
-// inUse returns an InUseError with the number of products that use a reference. Products use
-// their own warehouse and every warehouse that has stock of them.
+// inUse returns an InUseError with the number of products that use a reference. Products use their own warehouse and
+// every warehouse with stock of them.
 func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int64) error {
 	name := map[Kind]string{Categories: "category", Sellers: "seller", Warehouses: "warehouse"}[kind]
 	products := `

@@ -101,7 +101,7 @@ func planStock(before Product, after *Product, stock []Stock, quantity Field[int
 }
 
 // distribute returns the changes that replace the stock of p in some warehouses, and writes the new total into p. The
-// total is never above that before or after, because decreases come first.
+// total never exceeds both the old and the new one, because decreases come first.
 func distribute(p *Product, stock, targets []Stock) ([]stockChange, error) {
 	var changes []stockChange
 	for _, decreases := range []bool{true, false} {

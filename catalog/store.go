@@ -26,10 +26,9 @@
 // Triggers write product_counts, facet_counts, product_tags and low_products, which the overview
 // reads. testdata/sql has the queries and their plans.
 //
-// Each index has a cost for writes. An entry takes 5 to 10 µs of CPU time. The table shows the
-// bytes of WAL of a new product with two tags and of a new price, of which the rows themselves
-// need 698 and 190 bytes, and the counters 943 and 0. PostgreSQL writes an entry into every index
-// if one of the indexed columns changes. A change of stock changes none.
+// Each index has a cost for writes. An entry takes 5 to 10 µs of CPU time. The table shows the bytes of WAL for a new
+// product with two tags, and for a new price. The rows themselves need 698 and 190 bytes, the counters 943 and 0.
+// PostgreSQL writes an entry into every index if one of the indexed columns changes. A change of stock changes none.
 //
 //	index                        serves                             create  price
 //	products_pkey                one product by id                      75     50

@@ -39,13 +39,12 @@ type Result struct {
 	Err     error
 }
 
-// upsertAttempts limits how often an Upsert starts again because another transaction
-// wrote the same SKUs or deleted one of the references.
+// upsertAttempts limits how often an Upsert starts again because another transaction wrote the same SKUs or deleted a
+// reference.
 const upsertAttempts = 10
 
-// Upsert creates the products whose SKU is new, and sets the fields that are set of the
-// others. A failed row does not undo the others. The rest is one transaction. If two rows
-// have the same SKU, the second changes the result of the first.
+// Upsert creates products with new SKUs, and changes the set fields of the others. A failed row does not undo the
+// others, which share one transaction. If two rows have the same SKU, the second changes the result of the first.
 func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, error) {
 	keys := make([]RowKey, len(rows))
 	for i, row := range rows {
@@ -66,8 +65,8 @@ type RowKey struct {
 	Size int // in bytes
 }
 
-// UpsertParts is Upsert of rows that need not be in memory together. read returns the rows
-// with these indexes. It may be called several times for a row.
+// UpsertParts is Upsert for rows that need not be in memory together. read returns the rows with these indexes; it may
+// be called several times for a row.
 func (s *Store) UpsertParts(
 	ctx context.Context, by Actor, keys []RowKey, read func(ctx context.Context, indexes []int) ([]Row, error),
 ) ([]Result, error) {
@@ -142,7 +141,7 @@ type upsert struct {
 	written map[string]bool // SKUs, if planned
 }
 
-// upsertRow is a Row with what only a plan can request.
+// upsertRow is a Row with requests that only a plan can make.
 type upsertRow struct {
 	Row
 	images   []Image // replaces the images unless it is nil
@@ -158,7 +157,7 @@ type upsertRow struct {
 	was      *Version
 }
 
-// maxPart is the size from which the next rows are another part. The memory for a part is several times its size.
+// maxPart is the size at which a part ends. The memory for a part is several times its size.
 const maxPart = 1 << 20
 
 // pass locks the products of all rows, and takes two more round trips for each part: it reads what is stored, then
@@ -358,8 +357,8 @@ type storedRows struct {
 	imageIDs   []rowID // for new images
 }
 
-// checkPlanned returns an error if the product of a row is not what it was when the row was planned: ErrPrecondition or
-// a ChangedError.
+// checkPlanned returns an error if the product of a row has changed since the row was planned: ErrPrecondition or a
+// ChangedError.
 func (s *storedRows) checkPlanned(row upsertRow) error {
 	sku, _ := checkSKU(row.SKU.Value)
 	p, exists := s.products[sku]
@@ -491,7 +490,7 @@ func readStored(
 				stockSKUs = append(stockSKUs, sku)
 			}
 		}
-		categoryIDs = append(categoryIDs, row.CategoryID.Value) // 0 if not set, which is no id
+		categoryIDs = append(categoryIDs, row.CategoryID.Value) // 0 if not set, which is not an id
 		sellerIDs = append(sellerIDs, row.SellerID.Value)
 		warehouseIDs = append(warehouseIDs, row.WarehouseID.Value)
 		if images += len(row.ImageURLs.Value); row.archived != nil {

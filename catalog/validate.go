@@ -168,8 +168,8 @@ func checkUPC(s string) (string, string) {
 // MaxTags is the number of tags that a product can have.
 const MaxTags = 50
 
-// checkTags returns the trimmed tags without duplicates. The validation errors of a tag
-// are added to invalid, as those of tags[i].
+// checkTags returns the trimmed tags without duplicates. The validation errors of a tag are added to invalid as
+// tags[i].
 func checkTags(tags []string, invalid tenancy.InvalidError) ([]string, string) {
 	stored, problems := []string{}, 0
 	for i, tag := range tags {

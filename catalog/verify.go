@@ -156,7 +156,7 @@ const filesSize = `coalesce((
 	        where tenant_id = $1), 0)::bigint as bytes`
 
 // RepairFilesSize corrects the size that the quota of images uses, and reports whether it was wrong. Images can change
-// meanwhile: a trigger adds their sizes, so it waits for the lock of the row.
+// in the meantime: the trigger that adds their sizes waits for the lock of the row.
 func (s *Store) RepairFilesSize(ctx context.Context, tenant tenancy.ID) (changed bool, err error) {
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, repairSettings); err != nil {
@@ -187,8 +187,8 @@ const repairSettings = `
 	       set_config('enable_hashjoin', 'on', true),
 	       set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// RepairLow corrects the rows of low_products that Verify finds, and returns their number. Products can change
-// meanwhile.
+// RepairLow corrects the rows of low_products that Verify finds, and returns their number. Products can change in the
+// meantime.
 func (s *Store) RepairLow(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, repairSettings); err != nil {

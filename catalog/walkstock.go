@@ -16,9 +16,8 @@ type ProductStock struct {
 	WarehouseStock
 }
 
-// WalkStock calls f with the stock of every product of a list, in the order of the list: in the
-// product's own warehouse, even if it is 0, and in all others that have stock of it. It holds no
-// connection while f runs.
+// WalkStock calls f with the stock of every product of a list, in the order of the list: in the product's own
+// warehouse, even if it is 0, and in all others with stock of it. It holds no connection while f runs.
 func (s *Store) WalkStock(ctx context.Context, tenant tenancy.ID, list Filter, f func(ProductStock) error) error {
 	return s.walkPages(ctx, tenant, list, func(products []Product) error {
 		ids, own := make([]int64, len(products)), make([]int64, len(products))

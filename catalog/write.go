@@ -147,9 +147,9 @@ type lockedProduct struct {
 	lookups lookups
 }
 
-// queue locks a product and reads it. The lock is a separate query: later queries
-// see the rows that other transactions committed while it waited. A product that another
-// transaction inserts between the two queries is not locked, and counts as missing.
+// queue locks a product and reads it. The lock is a separate query: later queries see the rows that other transactions
+// committed while it waited. A product that another transaction inserts between the two queries is not locked, and
+// counts as missing.
 func (l *lockedProduct) queue(b *pgx.Batch, tenant tenancy.ID, id int64) {
 	tenancy.QueueRows(b, &l.locked, `select id from products where tenant_id = $1 and id = $2 for update`, tenant, id)
 	tenancy.QueueRows(b, &l.read, selectByID, tenant, id)

@@ -28,12 +28,12 @@ const (
 // flood of guesses cannot evict valid keys.
 type cache struct {
 	mu        sync.Mutex
-	known     *simplelru.LRU[digest, entry] // also outdated entries, for wasValid
+	known     *simplelru.LRU[digest, entry] // including outdated entries, for wasValid
 	unknown   *simplelru.LRU[digest, entry]
 	confirmed time.Time // when the listener's last successful round trip began, or zero
 
-	// changes counts the changes. An entry is outdated if its lookup began before the
-	// last change of its tenant, whose number is in changed, or before the last flush.
+	// changes counts the changes. An entry is outdated if its lookup began before the last flush, or before the last
+	// change of its tenant, whose number is in changed.
 	changes uint64
 	changed map[tenancy.ID]uint64
 	flushed uint64

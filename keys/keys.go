@@ -1,14 +1,12 @@
 // Package keys creates, resolves and revokes API keys.
 //
-// A key is shown once. The database stores its HMAC-SHA-256 under a pepper that is not
-// in the database. A fast hash is enough, because 190 random bits cannot be guessed.
-// The tenant is unknown until the key is found, so one definer function looks it up;
-// the runtime role has no other access to the hashes.
+// A key is shown once. The database stores its HMAC-SHA-256 under a pepper that is not in the database. A fast hash is
+// enough, because 190 random bits cannot be guessed. The tenant is unknown until the key is found, so a SECURITY
+// DEFINER function looks it up; the runtime role has no other access to the hashes.
 //
-// [Resolver] caches keys. PostgreSQL notifies it of changes, and a round trip confirms
-// that connection every second. While the last confirmation is older, the cache uses no
-// entry older than one second. A revocation is therefore effective on every instance
-// within two seconds, even if the network drops the notification.
+// [Resolver] caches keys. PostgreSQL notifies it of changes, and a round trip confirms that connection every second.
+// While the last confirmation is older, the cache uses no entry older than one second. A revocation therefore takes
+// effect on every instance within two seconds, even if the network drops the notification.
 //
 // [Store] creates, lists, revokes and rolls keys for people.
 package keys

@@ -51,8 +51,7 @@ func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
 	return l, nil
 }
 
-// run listens until ctx ends and reconnects after errors. It logs the beginning and the
-// end of an outage.
+// run listens until ctx ends and reconnects after errors. It logs the start and the end of an outage.
 func (l *listener) run(ctx context.Context) {
 	for {
 		err := l.listen(ctx)

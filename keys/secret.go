@@ -22,8 +22,7 @@ const (
 	base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// Secret is a complete key. Printing, logging and encoding show only its beginning and
-// its end.
+// Secret is a complete key. Printing, logging and encoding show only its start and its end.
 type Secret string
 
 // Generate creates a key: `sk_live_`, 32 random base62 characters (190 bits) and a
@@ -90,8 +89,7 @@ func (s Secret) Reveal() string { return string(s) }
 func (s Secret) prefix() string { return string(s[:len(livePrefix)+4]) }
 func (s Secret) last4() string  { return string(s[keyLength-4:]) }
 
-// String returns the beginning and the end of the key, `sk_live_abcd…wxyz`. It returns
-// nothing of a malformed key.
+// String returns the start and the end of the key, `sk_live_abcd…wxyz`. It returns nothing of a malformed key.
 func (s Secret) String() string {
 	if Check(string(s)) != nil {
 		return "[no key]"

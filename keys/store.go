@@ -109,11 +109,9 @@ func (s *Store) Create(ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
 	return key, secret, nil
 }
 
-// Roll creates the successor of a key, with the same name and permissions; the lifetime
-// that was chosen for the old key begins again. The old key stays active for overlap,
-// one of Overlaps, but not longer than it would have. Roll returns
-// tenancy.ErrNotFound, an InvalidError, ErrSuspended, ErrEnded, ErrTooMany, or
-// tenancy.ErrEnded if the actor is no longer an owner or admin.
+// Roll creates the successor of a key, with the same name and permissions and a new period of the same lifetime. The
+// old key stays active for overlap, one of Overlaps, but not beyond its expiry. Roll returns tenancy.ErrNotFound, an
+// InvalidError, ErrSuspended, ErrEnded, ErrTooMany, or tenancy.ErrEnded if the actor is no longer an owner or admin.
 func (s *Store) Roll(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, overlap time.Duration,
 ) (Key, Secret, error) {
@@ -179,8 +177,7 @@ func (s *Store) change(
 	return key, err
 }
 
-// stored returns what the database stores of a secret: prefix, last4, hash and the
-// version of the pepper.
+// stored returns the values that the database stores of a secret: prefix, last4, hash and the version of the pepper.
 func (s *Store) stored(secret Secret) []any {
 	pepper := s.peppers.current()
 	hash := pepper.hash(secret.Reveal())

@@ -54,8 +54,8 @@ func (l *Limiter) beat(ctx context.Context) {
 	heartbeats.Wait()
 }
 
-// heartbeat waits longer than a decision, so that a slow Redis still counts all instances. To the breaker a late
-// reply is a failure.
+// heartbeat waits longer than a decision, so that a slow Redis still counts all instances. The breaker counts a late
+// reply as a failure.
 func (l *Limiter) heartbeat(ctx context.Context, key string) {
 	count, err := heartbeatScript.Run(ctx, l.nodes.scripter("heartbeat"), []string{key},
 		l.id, l.settings.alive.Microseconds()).Int64()

@@ -14,7 +14,7 @@ const (
 	maxBuckets = 100_000
 )
 
-// memory decides while Redis does not. It counts only what it admitted itself.
+// memory decides while Redis does not. It counts only requests that it admitted itself.
 type memory struct {
 	settings settings
 	start    time.Time // all times are durations since then, by the monotonic clock

@@ -133,7 +133,7 @@ func (n *nodes) process(ctx context.Context, cmd *redis.Cmd) error {
 	}
 }
 
-// scriptMissing reports whether a node did not execute a script because it does not have it.
+// scriptMissing reports whether a node did not execute a script because it has not loaded it.
 func scriptMissing(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // once is a command that go-redis never sends again if it may have been executed.
@@ -190,8 +190,8 @@ func (n *nodes) unavailable() []string {
 	return slices.Collect(maps.Keys(breakers))
 }
 
-// refresh loads the slot map of a cluster if it is unknown, and updates it while a node is unavailable, because
-// that node cannot report which one took over. It removes the breakers of nodes that have no slots any more.
+// refresh loads the slot map of a cluster if it is unknown, and updates it while a node is unavailable, because that
+// node cannot report which one took over. It removes the breakers of nodes that no longer have slots.
 func (n *nodes) refresh(ctx context.Context) {
 	if n.cluster == nil {
 		return

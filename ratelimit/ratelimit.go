@@ -2,10 +2,10 @@
 // tenants or plans.
 //
 // [Limiter.Take] enforces a limit L over a sliding minute. While Redis answers, it is exact for any number of
-// instances: at most L requests of a name are admitted in every sliding minute, and a request is refused only while
-// L admitted requests are younger than a minute. Redis keeps a log of admitted requests per name. One script reads
-// and writes it in one round trip, by Redis's own clock. Above 10,000 the log counts in buckets of 100 ms: a place
-// may become free up to 100 ms late, never early. [Limiter.TakeToken] is a token bucket, for a burst and a refill.
+// instances: at most L requests of a name are admitted in every sliding minute, and a request is refused only while L
+// admitted requests are younger than a minute. Redis keeps a log of admitted requests per name. One script reads and
+// writes it in one round trip, by Redis's own clock. Above 10,000 the log counts in buckets of 100 ms: capacity may
+// become free up to 100 ms late, never early. [Limiter.TakeToken] is a token bucket, for a burst and a refill.
 //
 // A decision waits at most 50 ms for Redis. If Redis answers later or returns an error, the instance decides in
 // memory with its share of the limit: L divided by the instances seen in the last minute, rounded up. An instance
@@ -194,7 +194,7 @@ func (l *Limiter) Stats() Stats {
 	}
 }
 
-// result is what Redis or the memory decided.
+// result is a decision by Redis or by the memory.
 type result struct {
 	allowed   bool
 	remaining int

@@ -78,7 +78,7 @@ func TestARequestAtResetIsAdmitted(t *testing.T) {
 			l, name := mustOpen(t, mustURL(t), s), unused(t)
 			for range 8 {
 				d := l.Take(t.Context(), name, 5)
-				for range 1_000 { // on a busy machine requests leave meanwhile
+				for range 1_000 { // on a busy machine requests leave the window during the test
 					if d.Allowed {
 						d = l.Take(t.Context(), name, 5)
 					}

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// CheckURL reports what is wrong with a Redis URL. It does not connect, and its error does not quote the URL.
+// CheckURL returns an error for an invalid Redis URL. It does not connect, and its error does not quote the URL.
 func CheckURL(address string) error {
 	_, _, err := parse(address)
 	return err

@@ -88,7 +88,7 @@ func (m *memory) returnToken(name string, r Refill) {
 // slack exceeds the rounding error of the floating-point times in redis_rate.
 const slack = time.Microsecond
 
-// tokens returns how many tokens a bucket holds that is full after the duration full.
+// tokens returns the number of tokens in a bucket that is full after the duration full.
 func (r Refill) tokens(full time.Duration) int {
 	return max(0, int((time.Duration(r.Burst)*r.Every-full+slack)/r.Every))
 }

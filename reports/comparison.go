@@ -26,8 +26,8 @@ func (c Comparison) Day(r Range, day time.Time) time.Time {
 // Range returns the range that r is compared with.
 func (c Comparison) Range(r Range) Range { return Range{c.Day(r, r.From), c.Day(r, r.To)} }
 
-// Change returns by how many percent the figure of now differs from that of before. It returns
-// nil if one of them is null, or if only before is zero.
+// Change returns the change of the figure from before to now in percent. It returns nil if one of them is null, or if
+// only before is zero.
 func (c Column) Change(now, before Sums) *Figure { return orNil(c.PercentChange(now, before)) }
 
 // PercentChange is Change without a pointer.

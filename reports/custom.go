@@ -45,8 +45,8 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	total, groups := q.queries()
 	var totalRows, groupRows []groupRow
 	var unfiltered unfilteredSums
-	// An order belongs to one period and one channel, but can belong to several
-	// categories and sellers. Their sums do not add up to the total.
+	// An order belongs to one period and one channel, but can belong to several categories and sellers. Their sums do
+	// not add up to the total.
 	addsUp := groups.groupBy != nil && groups.key == nil
 	// The sums of categories add up, except the number of orders: one order can have items of several.
 	countsOrders := !addsUp && !q.Explain && !total.additive && len(total.categories) > 1
@@ -149,8 +149,8 @@ func compareIDs(a, b *int64) int {
 	return cmp.Compare(*a, *b)
 }
 
-// clearCounts sets Orders and RefundCount to 0 where adding up rollups counts an order
-// several times: for several categories, and for several products of a seller.
+// clearCounts sets Orders and RefundCount to 0 where rollups count an order several times: for several categories, and
+// for several products of a seller.
 func (c *Custom) clearCounts(groupBy string, categories int) {
 	if categories > 1 {
 		c.Total.Orders, c.Total.RefundCount = 0, 0

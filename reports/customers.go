@@ -75,7 +75,7 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 	return customers, nil
 }
 
-// customerSource is what the report by customer reads.
+// customerSource is the source of the report by customer.
 type customerSource interface {
 	queue(b batch)
 	// result also returns the refunds of customers without an order in the range.
@@ -105,8 +105,8 @@ type customersOfFacts struct {
 	rows []customerRow
 }
 
-// customerRow is a row of customersPageSQL. A row with a part has the count and the
-// sums of that part of the customers; the rows after these are the page.
+// customerRow is a row of customersPageSQL. Rows with a part have the count and the sums of that part of the customers;
+// the page follows.
 type customerRow struct {
 	Part  *string
 	Count int64

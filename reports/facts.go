@@ -7,8 +7,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// orderFactsSQL has a row for each order and each refund. The column at is null in
-// the rows of refunds. The order of a refund can be of any day, so it is looked up.
+// orderFactsSQL has a row for each order and each refund. The column at is null for refunds. A refund looks up its
+// order, which can be of any day.
 const orderFactsSQL = `
 		select {period_sold} as period, o.channel, {key} as key, o.placed_at as at,
 		       {sold_sums}
@@ -185,7 +185,7 @@ func sumsByOrder(values map[string]string, count string) string {
 }
 
 // facts computes the sums, or only the number of orders, from orders and refunds. It answers every query, in time
-// that grows with the number of orders in the range.
+// proportional to the orders in the range.
 func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	start := func(day time.Time) time.Time { return tenancy.StartOfDay(day, zone) }
 	byLine := q.lines || len(q.categories) > 0 || q.key != nil && q.key != customer
@@ -241,7 +241,7 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 
 func (q groupQuery) selectsProducts() bool { return len(q.categories) > 0 || q.soldIDs != nil }
 
-// products returns the rows p of which selected is true for the products of the query.
+// products returns the rows p for which selected is true for the products of the query.
 func (q groupQuery) products(args *arguments) string {
 	if q.soldIDs != nil {
 		return "unnest(" + args.add(q.soldIDs) + "::bigint[]) p (id)"

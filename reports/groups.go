@@ -17,8 +17,8 @@ type groupQuery struct {
 	channels   []string   // empty for all
 	categories []int64    // empty for all
 	soldIDs    []int64    // rows of sold_products, for key product; nil for all
-	// additive is set if the report uses neither Orders nor RefundCount. These two
-	// cannot be added up over categories: an order can have items of several.
+	// additive is set if the report uses neither Orders nor RefundCount, which cannot be added up over categories,
+	// because an order can have items of several.
 	additive   bool
 	cancelled  bool // selects cancelled orders instead of all others; without key and categories
 	lines      bool // reads order lines even if a cheaper source has the answer
@@ -81,8 +81,7 @@ const channelLabel = `
 		      where c.tenant_id = $1 and c.identifier = g.channel),
 		    g.channel)`
 
-// groupRow is the sums of one group. The column that the group was made by is set;
-// in the total none is.
+// groupRow has the sums of one group. Only the column that it was grouped by is set; in the total no column is.
 type groupRow struct {
 	Period  *int32 // the position in groupQuery.periods, from 1
 	Channel *string

@@ -13,8 +13,8 @@ import (
 // Sums are the sums of one group of sales.
 type Sums = sums.Sums
 
-// Metric is a figure that is computed from the sums of a group. Formula is the same
-// computation in the names that explanations use.
+// Metric is a figure that is computed from the sums of a group. Formula is the same computation with the names of
+// explanations.
 type Metric struct {
 	Name    string
 	Formula string
@@ -101,7 +101,7 @@ func (m Metric) usesCost() bool { return strings.Contains(m.Formula, "cost") }
 type Column struct {
 	Name   string
 	Metric Metric
-	// Nullable is set if a profit is null, and not 0, if no item has a cost.
+	// Nullable is set if a profit is null instead of 0 when no item has a cost.
 	Nullable bool
 }
 
@@ -209,8 +209,8 @@ func MarginPercent(s Sums) Figure {
 // AverageOrderValue returns revenue divided by orders.
 func AverageOrderValue(s Sums) money.Cents { return money.Cents(ratio(int64(s.Revenue), s.Orders, 1)) }
 
-// Change returns by how many percent now differs from before. A rise is positive, also
-// from a negative figure. It returns nil if only before is zero.
+// Change returns the change from before to now in percent. A rise is positive, even from a negative figure. It returns
+// nil if only before is zero.
 func Change(now, before int64) *Figure { return orNil(change(now, before)) }
 
 func change(now, before int64) (percent Figure, known bool) {
@@ -220,8 +220,8 @@ func change(now, before int64) (percent Figure, known bool) {
 	return ratio(now-before, max(before, -before), 100_00), true
 }
 
-// ratio returns n × scale / d, rounded half away from zero, or 0 if d is 0. A
-// result of more than 64 bits becomes the nearest number that has 64 bits.
+// ratio returns n × scale / d, rounded half away from zero, or 0 if d is 0. A result of more than 64 bits becomes the
+// nearest 64-bit number.
 func ratio(n, d, scale int64) Figure {
 	if d == 0 {
 		return 0
@@ -244,7 +244,7 @@ func ratio(n, d, scale int64) Figure {
 	return Figure(min(quotient, math.MaxInt64))
 }
 
-// magnitude returns the absolute value, also of the smallest number.
+// magnitude returns the absolute value, even of the smallest number.
 func magnitude(n int64) uint64 {
 	if n < 0 {
 		return -uint64(n)

@@ -278,8 +278,8 @@ func modelRatio(scale, n, d int64) int64 {
 	return int64(exact.Sign()) * new(big.Int).Quo(up.Num(), up.Denom()).Int64()
 }
 
-// modelChange returns by how many percent a metric of now differs from that of before. A rise is
-// positive. It is nil if only before is zero, and for a profit if no sold item of one has a cost.
+// modelChange returns the change of a metric from before to now in percent. A rise is positive. It is nil if only
+// before is zero, and for a profit if no sold item of one has a cost.
 func modelChange(metric string, now, before reports.Sums) *reports.Figure {
 	if metric == "gross_profit" || metric == "margin_percent" {
 		for _, s := range []reports.Sums{now, before} {

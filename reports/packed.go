@@ -18,7 +18,7 @@ import (
 // blockSize is the number of sold products in a block of packed_sums.
 const blockSize = 16384
 
-// packedSums are sums that packed_sums has. A query reads only those that it needs.
+// packedSums are columns of packed_sums. A query reads only those that it needs.
 type packedSums []packedSum
 
 type packedSum struct {
@@ -38,10 +38,9 @@ var (
 	}}
 )
 
-// productScan adds up the sales of every product in some ranges. PostgreSQL sends the sums of months as they are
-// packed, and packs the lines of days to add or subtract, at most blockSize in a row; it would take longer to group
-// them itself. The memory that a scan needs does not grow with the number of lines and products, except for those that
-// have several rows in sold_products.
+// productScan adds up the sales of every product in some ranges. PostgreSQL sends the packed sums of months, and packs
+// the lines of days to add or subtract, at most blockSize in a row; grouping them in PostgreSQL would take longer. The
+// memory of a scan grows only with the number of products that have several rows in sold_products.
 type productScan struct {
 	ranges []Range
 	sums   packedSums
@@ -49,7 +48,7 @@ type productScan struct {
 	// sums in each of the ranges, which are valid until it returns.
 	found func(soldID int64, sums []Sums)
 
-	// firstIDs has each row in sold_products of a product that has several, with the first one.
+	// firstIDs maps each row in sold_products of a product with several rows to the first one.
 	firstIDs map[int64]int64
 	laterIDs []laterID
 	merged   map[int64]int // the position in mergedValues of products with several rows, by the first
@@ -273,8 +272,8 @@ func (p *productScan) report(soldID int64, values []int64) {
 	p.found(soldID, p.foundSums)
 }
 
-// topRanked selects the products or customers of one page, and all others that are equal to its first
-// or last one, because their order depends on more than topRanked has.
+// topRanked selects the products or customers of one page, and all others that equal its first or last one, because
+// their order depends on values that topRanked does not have.
 type topRanked struct {
 	offset, limit int64
 	rows          []ranked // sorted up to the last sort

@@ -19,13 +19,13 @@ const (
 	bytesOfCustomer = 111
 	bytesOfRefunded = 224 // the memory that a customer needs in refunded
 
-	// fewCustomers is the number of customers up to which it is faster to look up an earlier order of each than to
-	// read all earlier days of a large shop.
+	// fewCustomers is the number of customers up to which looking up an earlier order of each is faster than reading
+	// all earlier days of a large shop.
 	fewCustomers = 1000
 )
 
 // customerCounts counts the customers with an order in a range, and those of them without an earlier one. PostgreSQL
-// sends the orders of each day as they are packed; it would take longer to group them itself.
+// sends the packed orders of each day; grouping them in PostgreSQL would take longer.
 type customerCounts struct {
 	CustomersQuery
 	customers    int64
@@ -148,7 +148,7 @@ const packedCustomersSQL = `
 		 cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p`
 
 // queuePacked adds a query for columns of packed_customers, and calls add with those of each day or part of a day. Rows
-// are of whole days in UTC: with days of the tenant, a change of the time zone would have to pack all rows again.
+// have whole days in UTC, because a change of the time zone would have to pack days of the tenant again.
 func (b batch) queuePacked(
 	from, before time.Time, columns []string, add func(pgx.Rows, []pgtype.DriverBytes) error,
 ) {

@@ -38,7 +38,7 @@ type Products struct {
 	Zone    string
 	Rows    []ProductSums
 	Count   int64 // of all pages
-	Total   Sums  // of the products of all pages; Orders and RefundCount are 0, because these do not add up
+	Total   Sums  // of the products of all pages; Orders and RefundCount are 0, because they do not add up
 	Explain *Explain
 }
 
@@ -159,8 +159,8 @@ func (s *Store) WalkProducts(
 	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
 	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
-		// To sort the rows of so many groups takes half the time of hashing them, and less memory. A sort on disk
-		// takes twice as long.
+		// Sorting so many groups takes half the time of hashing them, and less memory. A sort on disk takes twice as
+		// long.
 		b.Queue(`select set_config('enable_sort', 'on', true), set_config('work_mem', '128MB', true)`)
 		sql := fill(productSumsSQL+allProductsSQL, b.productFragments(q, nil, &args))
 		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {

@@ -64,9 +64,9 @@ func (r Range) wholeMonths() (months *Range, edges []Range) {
 	return &Range{first, last}, edges
 }
 
-// nearMonths returns the months for which a query reads the fewest days from the facts: days to add before and after
-// them, and days of them to subtract. Days after today cost nothing, because orders are at most one day ahead. If no
-// month helps, added is the range itself.
+// nearMonths returns the months with which a query reads the fewest days from the facts: days to add before and after
+// the months, and days to subtract from them. Days after today cost nothing, because orders are at most one day ahead.
+// If no month helps, added is the range itself.
 func (r Range) nearMonths(today time.Time) (months *Range, added, removed []Range) {
 	first, next := firstOfMonth(r.From), firstOfMonth(r.From).AddDate(0, 1, 0)
 	end := firstOfMonth(r.To)

@@ -7,8 +7,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Tie is one figure of a range, added up in several ways. It is nil for ways in
-// which it cannot be added up: an order can have items of several products.
+// Tie is one figure of a range, added up in several ways. A value is nil if the figure cannot be added up that way: for
+// example, an order can have items of several products.
 type Tie struct {
 	Figure                                        string
 	Unit                                          Unit

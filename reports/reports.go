@@ -28,8 +28,8 @@
 //	  orders
 //	all other queries                                  order lines and refund lines
 //
-// Of rollups by category or by seller, the sums of whole months are in monthly_sums, without channels. Queries read
-// them unless they need channels, days or weeks.
+// monthly_sums has the sums of whole months by category and by seller, without channels. Queries read them unless they
+// need channels, days or weeks.
 //
 // The directory testdata/sql has the SQL of each query and the shape of its plan.
 package reports
@@ -75,9 +75,9 @@ func (b batch) today() time.Time { return tenancy.DayOf(time.Now(), b.zone) }
 
 var errOtherZone = errors.New("the rollups use another time zone")
 
-// run sends the queries of a report, each of queues as one batch, and returns the name of
-// the time zone in which they count days. It starts with the zone of the tenant. While that changes, the
-// rollups can still have another one; then run starts again with theirs.
+// run sends the queries of a report, each of queues as one batch, and returns the name of the time zone in which they
+// count days. It starts with the zone of the tenant. While that is being changed, the rollups can still have the old
+// one; then run starts again with theirs.
 func (s *Store) run(
 	ctx context.Context, t tenancy.Tenant, timeout time.Duration, queues ...func(batch),
 ) (zoneName string, err error) {

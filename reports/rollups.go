@@ -58,8 +58,8 @@ const monthlySumsSQL = `
 		          {and_category}
 		       offset 0) r`
 
-// rollups reads the rollups of the days in the range, and the sums of whole months if there are any that have the
-// answer. Of rollups by product, each of which has the first day of a month, it reads the months in the range.
+// rollups reads the rollups of the days in the range, or the sums of whole months where these have the answer. Rollups
+// by product have the first day of their month, so it reads the months in the range.
 func (q groupQuery) rollups(kind sums.RollupKind, args *arguments) string {
 	period := func(column string) string {
 		return q.period(column, "date", args, func(day time.Time) time.Time { return day })

@@ -17,9 +17,8 @@ type Actor struct {
 	UserID  *int64 // nil for a command
 	Name    string // an e-mail address, or operator
 	Address string // of the client; "" for a command
-	// Session is the hash of the token of the person's session. PostgreSQL checks it
-	// and the person's role before it changes keys or members. It is nil for a
-	// command, which needs the migrator's connection instead.
+	// Session is the hash of the token of the person's session. PostgreSQL checks it and the person's role before it
+	// changes keys or members. It is nil for a command, which uses the migrator's connection instead.
 	Session []byte
 }
 
@@ -29,7 +28,7 @@ var Operator = Actor{Name: "operator"}
 // Entry is one entry of the audit log.
 type Entry struct {
 	Action  string // such as key.create
-	Target  string // the name of the thing that was changed
+	Target  string // the name of the changed object
 	Details map[string]any
 }
 

@@ -22,7 +22,7 @@ import (
 
 // On a Citus cluster, the tables of tenants are distributed in shard groups: all rows of a tenant are in one group, on
 // one node. Each group has a schema with views of its shards and copies of the functions (migrations/citus), so that
-// the statements of a tenant are those of plain PostgreSQL, without the planner of Citus:
+// the statements of a tenant run as on plain PostgreSQL, without the planner of Citus:
 //
 //   - Run, Update, Tx and the like send them to the node of the group, with a pool for each group whose search path
 //     begins with its schema. What belongs to no group, such as keys and users, is on the coordinator: Central, Call
@@ -65,7 +65,7 @@ var errLeft = errors.New("the shard group is on another node")
 // SQLSTATE of hold if the group is on another node.
 const moved = "57S01"
 
-// findCluster finds out whether the tables of tenants are distributed.
+// findCluster checks whether the tables of tenants are distributed.
 func (db *DB) findCluster(ctx context.Context, url string, change []func(*pgx.ConnConfig)) error {
 	var found bool
 	err := db.pool.QueryRow(ctx, `select to_regclass('storeroom_citus.tenants') is not null`).Scan(&found)
@@ -93,7 +93,7 @@ func (db *DB) findCluster(ctx context.Context, url string, change []func(*pgx.Co
 
 func (p place) schema() string { return "storeroom_" + strconv.FormatInt(p.Shard, 10) }
 
-// Central returns the pool for tables that no shard group has: keys, users, members and usage.
+// Central returns the pool for tables outside the shard groups: keys, users, members and usage.
 func (db *DB) Central() *DB {
 	if db == nil || db.cluster == nil { // tests of what needs no database
 		return db
@@ -109,8 +109,8 @@ func (db *DB) enter(sql string) string {
 	return sql + ",\n\t       hold($1)"
 }
 
-// queueSnapshot adds the beginning of a transaction that reads one snapshot. On a cluster a transaction with hold comes
-// before it, in the same round trip: the snapshot must begin after the lock.
+// queueSnapshot adds the start of a transaction that reads one snapshot. On a cluster, a transaction with hold comes
+// before it in the same round trip, because the snapshot must begin after the lock.
 func (db *DB) queueSnapshot(batch *pgx.Batch, tenant ID) {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	if db.group == nil {
@@ -146,13 +146,13 @@ func (db *DB) atTenant(ctx context.Context, tenant ID, f func(*DB) error) error 
 	}
 }
 
-// hasMoved reports whether the group, or its schema, is not where it was. Then the transaction did nothing.
+// hasMoved reports whether the group, or its schema, has moved. Then the transaction did nothing.
 func hasMoved(err error) bool {
 	code := SQLState(err)
 	return errors.Is(err, errLeft) || code == moved || code == "42883" || code == "42P01" // undefined function or table
 }
 
-// isUnreachable reports whether a node accepts no connections or ended one.
+// isUnreachable reports whether a node accepts no connections or has ended one.
 func isUnreachable(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
@@ -257,16 +257,16 @@ func (c *cluster) closeFormer(now place) {
 	}
 }
 
-// forget makes the next caller ask for the place of a tenant.
+// forget makes the next caller look up the place of a tenant.
 func (c *cluster) forget(tenant ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.places, tenant)
 }
 
-// Parts returns the pools of all shard groups, beginning with another one each time, or on plain PostgreSQL the pool
-// itself. Call then runs a function for the tenants of the group. If some groups cannot be reached, Parts returns the
-// others and an error.
+// Parts returns the pools of all shard groups, starting with a different one each time; on plain PostgreSQL it returns
+// the pool itself. Call with one of them runs a function for the tenants of that group. If some groups cannot be
+// reached, Parts returns the others and an error.
 func (db *DB) Parts(ctx context.Context) ([]*DB, error) {
 	if db.cluster == nil {
 		return []*DB{db}, nil
@@ -294,7 +294,7 @@ func (db *DB) Parts(ctx context.Context) ([]*DB, error) {
 	return parts, errors.Join(slices.Collect(maps.Values(unreachable))...)
 }
 
-// PartOf returns the one of Parts that has the rows of a tenant.
+// PartOf returns the pool of Parts with the rows of a tenant.
 func (db *DB) PartOf(ctx context.Context, tenant ID) (*DB, error) {
 	if db.cluster == nil {
 		return db, nil
@@ -326,7 +326,7 @@ func (c *cluster) used() int64 {
 	return used
 }
 
-// withKeys calls f. If the ledger refers to a key whose name the group does not have, it copies the names and calls f
+// withKeys calls f. If the ledger refers to a key whose name is missing in the group, it copies the names and calls f
 // again. Names never change.
 func (g *group) withKeys(ctx context.Context, tenant ID, f func() error) error {
 	err := f()
@@ -374,8 +374,8 @@ func (c *cluster) auditLog(
 	return found[from:min(from+perPage, len(found))], total, nil
 }
 
-// createInGroup creates the rows of a new tenant in its group, and reports whether there were none. A tenant whose
-// creation was interrupted has none.
+// createInGroup creates the rows of a new tenant in its group, and reports whether there were none. After an
+// interrupted creation there are none.
 func (c *cluster) createInGroup(ctx context.Context, db *DB, t Tenant) (created bool, err error) {
 	err = db.Tx(ctx, t.ID, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
@@ -404,8 +404,8 @@ func (c *cluster) completeCreation(ctx context.Context, db *DB, t Tenant, confli
 	return existing, err
 }
 
-// changeInGroup calls f with a transaction in the group of a tenant, which is committed after f has committed on the
-// coordinator. On plain PostgreSQL it is nil.
+// changeInGroup calls f with a transaction in the group of a tenant, and commits it after f has committed on the
+// coordinator. On plain PostgreSQL the transaction is nil.
 func (db *DB) changeInGroup(ctx context.Context, slug string, f func(inGroup pgx.Tx) error) error {
 	if db.cluster == nil {
 		return f(nil)

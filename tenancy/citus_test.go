@@ -129,8 +129,8 @@ func mustBeRetryable(t *testing.T, err error) {
 	}
 }
 
-// A later migration does on a cluster what it does on plain PostgreSQL: it creates and changes tables, triggers and
-// functions, and instances that run meanwhile continue.
+// A later migration has the same effect on a cluster as on plain PostgreSQL: it creates and changes tables, triggers
+// and functions while instances continue to run.
 func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)

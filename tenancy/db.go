@@ -1,16 +1,13 @@
 // Package tenancy holds tenants, their plans, the audit log, and DB, the only access
 // to tenant rows.
 //
-// PostgreSQL separates tenants: every tenant table has forced row-level security and
-// a policy that compares tenant_id with the setting app.tenant_id. DB sets that
-// setting in the same batch as the query and for that transaction only. A query
-// therefore costs one round trip, and a pooled connection keeps no tenant. A query
-// without a tenant sees no rows. Queries also filter on tenant_id = $n: the planner
-// estimates better, and it is a second check.
+// PostgreSQL separates tenants: every tenant table has forced row-level security and a policy that compares tenant_id
+// with the setting app.tenant_id. DB sets that setting in the same batch as the query and for that transaction only. A
+// query therefore costs one round trip, and a pooled connection keeps no tenant. A query without a tenant sees no rows.
+// Queries also filter on tenant_id = $n, for better estimates and as a second check.
 //
-// A new tenant gets the same plans as one with a million rows. PostgreSQL has no
-// statistics of a tenant that is newer than the last ANALYZE; it would estimate one row,
-// and read all rows of the tenant to find one. Therefore:
+// A new tenant gets the same plans as one with a million rows. PostgreSQL has no statistics of a tenant that is newer
+// than the last ANALYZE: it would expect one row, and read all rows of the tenant to find one. Therefore:
 //
 //   - PostgreSQL keeps no statistics of tenant_id, of indexed times, and of the references and tags
 //     that lists filter by. It assumes that each tenant has 0.5 % of the rows of a table, and
@@ -61,9 +58,9 @@ var (
 // PlanMode is a value of PostgreSQL's plan_cache_mode.
 type PlanMode string
 
-// GenericPlan makes one plan per connection, for any values: planning takes longer than
-// most queries run. CustomPlan plans for the given values, for queries with conditions
-// that apply only to some of them, and may use hash joins.
+// GenericPlan makes one plan per connection for all values, because planning takes longer than most queries run.
+// CustomPlan plans for the given values, for queries whose conditions apply only to some values, and may use hash
+// joins.
 const (
 	GenericPlan PlanMode = "force_generic_plan"
 	CustomPlan  PlanMode = "force_custom_plan"
@@ -147,8 +144,8 @@ func (db *DB) queueTenant(ctx context.Context, batch *pgx.Batch, tenant ID) {
 	batch.Queue(db.enter(setTenant), tenant.setting())
 }
 
-// RunEach is Run for several tenants, with one transaction and one round trip for all of
-// them. queue adds the queries of one tenant. On a cluster it reaches only tables of Central.
+// RunEach is Run for several tenants, with one transaction and one round trip for all of them. queue adds the queries
+// of one tenant. On a cluster they reach only tables of Central.
 func (db *DB) RunEach(ctx context.Context, tenants []ID, queue func(*pgx.Batch, ID)) error {
 	return retry(ctx, maxTries, func() error {
 		batch := &pgx.Batch{}
@@ -160,8 +157,8 @@ func (db *DB) RunEach(ctx context.Context, tenants []ID, queue func(*pgx.Batch, 
 	})
 }
 
-// Call runs one query without a tenant. With the runtime role only definer functions
-// can be used this way. On a cluster, those that change rows of tenants need one of Parts.
+// Call runs one query without a tenant. The runtime role can use only SECURITY DEFINER functions this way. On a
+// cluster, functions that change rows of tenants need one of Parts.
 func Call[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
 	var found []T
 	batch := &pgx.Batch{}
@@ -261,8 +258,8 @@ func (db *DB) send(ctx context.Context, batch *pgx.Batch) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-// SQLState returns the PostgreSQL error code of err, or "". A statement on a connection that is closed has the code
-// for connection_does_not_exist.
+// SQLState returns the PostgreSQL error code of err, or "". A statement on a closed connection has the code of
+// connection_does_not_exist.
 func SQLState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code

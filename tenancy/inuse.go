@@ -5,15 +5,15 @@ import "fmt"
 // MaxUses is where packages stop counting the objects that prevent a deletion.
 const MaxUses = 1000
 
-// InUseError rejects the deletion of an object that others refer to. Its text is for the client,
-// such as "3 products use this category".
+// InUseError rejects the deletion of an object that others refer to. Its text is shown to the client, such as "3
+// products use this category".
 type InUseError string
 
 // Error returns the text.
 func (e InUseError) Error() string { return string(e) }
 
-// InUse returns an InUseError. A count above MaxUses means "more than MaxUses". The count is 0 if
-// the users were deleted meanwhile.
+// InUse returns an InUseError. A count above MaxUses means "more than MaxUses". The count is 0 if the users were
+// deleted in the meantime.
 func InUse(count int64, user, used string) InUseError {
 	switch {
 	case count == 0:

@@ -103,7 +103,7 @@ begin
     perform set_config('test.results', results, false);
 end $calls$; select current_setting('test.results')`
 
-// callEverything calls all functions twice, the second time also with the texts that they returned.
+// callEverything calls all functions twice, the second time also with the texts that the first calls returned.
 func (c *caller) callEverything(t testing.TB) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))

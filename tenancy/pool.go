@@ -22,8 +22,8 @@ const (
 	acquireTimeout  = 5 * time.Second
 	rollbackTimeout = time.Second
 	dialTimeout     = 5 * time.Second
-	// The default size of a pool; pool_max_conns in the URL overrides it. Package
-	// admission divides it. A server has two threads for each CPU.
+	// The default size of a pool, which package admission divides; pool_max_conns in the URL overrides it. A server has
+	// two threads for each CPU.
 	minMaxConns    = 24
 	connsPerThread = 3
 	// groupIdleTime is short because each instance has a pool for each shard group, and periodic work uses all of them.
@@ -84,7 +84,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 	return db, nil
 }
 
-// newPool is Open without connecting. Metrics have the name of the pool, which has at least conns as its size.
+// newPool is Open without connecting. Metrics have the name of the pool. Its size is at least conns.
 func newPool(ctx context.Context, url, name string, conns int, change ...func(*pgx.ConnConfig)) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestAPositionIsNeverOlderThanItsCaller(t *testing.T) {
 	}
 }
 
-// An error reaches only those who share the query, and a caller stops waiting when its context ends.
+// An error reaches only the callers that share the query, and a caller stops waiting when its context ends.
 func TestAPositionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	hangs := make(chan struct{})

@@ -17,7 +17,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
-// A read on a replica takes these steps. It never shows less than what was acknowledged before its request.
+// A read on a replica takes these steps. It sees everything that was acknowledged before its request.
 //
 //  1. Reading marks a request that only reads. After it has used the primary, all its reads stay there.
 //  2. The primary returns its position in the WAL. Concurrent requests share this round trip, but a request uses only
@@ -29,15 +29,15 @@ import (
 //  5. A replica that no request uses is tested every testInterval, so that the metric and the first request know.
 
 const (
-	// replicaDelay is how long a read waits for a replica at most.
+	// replicaDelay is how long a read waits for a replica.
 	replicaDelay = 100 * time.Millisecond
-	// A read that takes longer than aliveAfter ends if the replica does not answer a ping in the rest of replicaDelay,
-	// or in a tenth of the time that the read has taken.
+	// A read that takes longer than aliveAfter ends if the replica does not answer a ping within the rest of
+	// replicaDelay, or within a tenth of the time that the read has taken.
 	aliveAfter  = 20 * time.Millisecond
 	pingTimeout = time.Second
 	// maxPoll is the longest interval between two polls of the position of a replica.
 	maxPoll = 10 * time.Millisecond
-	// A replica is tested after minSkip, and after each failure without a success after twice as long, up to maxSkip.
+	// A failed replica is tested after minSkip, and after each further failure after twice as long, up to maxSkip.
 	minSkip = time.Second
 	maxSkip = 30 * time.Second
 	// testInterval is how often a replica in use is tested.
@@ -101,7 +101,7 @@ func (db *DB) UseReplicas(
 	return nil
 }
 
-// testPeriodically ends the use of replicas that would fail a read, until Close.
+// testPeriodically makes reads skip replicas that would fail them, until Close.
 func (r *replicas) testPeriodically() {
 	tick := time.NewTicker(testInterval)
 	defer tick.Stop()
@@ -115,7 +115,7 @@ func (r *replicas) testPeriodically() {
 	}
 }
 
-// test makes an empty read on every replica that reads use.
+// test makes an empty read on every replica in use.
 func (r *replicas) test() {
 	ctx := InBackground(r.ctx)
 	at, err := r.positions.get(ctx)
@@ -133,7 +133,7 @@ func (r *replicas) test() {
 
 // reading is the state of a request that only reads.
 type reading struct {
-	primary  atomic.Bool // the request has used the primary, so that an earlier state must not follow
+	primary  atomic.Bool // the request has used the primary, so it must not read an earlier state
 	mu       sync.Mutex
 	replica  *replica // the only one that the request uses, for the same reason
 	position *position
@@ -233,7 +233,7 @@ type replica struct {
 	check   func(context.Context, *pgx.Conn) error
 	logger  *slog.Logger
 
-	// Pings have a connection of their own, because to open one can take longer than their deadline.
+	// Pings have a separate connection, because opening one can take longer than their deadline.
 	pings singleflight.Group
 	mu    sync.Mutex
 	probe *pgx.Conn // nil before the first test
@@ -280,7 +280,7 @@ func (r *replica) restore(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// test returns an error unless the server passes the check and answers as a read needs it.
+// test returns an error unless the server passes the check and answers like a read.
 func (r *replica) test(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
@@ -371,8 +371,8 @@ func (r *replica) connect(ctx context.Context, ticket *admission.Ticket, at posi
 	return conn, nil
 }
 
-// awaitReplay waits until the server has replayed a position. A server that is not reached through this connection
-// cannot answer for it, because it may have been restarted or replaced.
+// awaitReplay waits until the server has replayed a position. It must use the connection of the queries, because
+// another connection may reach a restarted or replaced server.
 func awaitReplay(ctx context.Context, conn *conn, at position) error {
 	const hasReplayed = `select has_replayed($1::text::pg_lsn, $2::text::uuid)`
 	for pause := time.Millisecond; ; pause = min(2*pause, maxPoll) {
@@ -395,8 +395,8 @@ func awaitReplay(ctx context.Context, conn *conn, at position) error {
 	}
 }
 
-// whileAlive calls f with a context that ends if the replica does not answer pings. A query can take long, but a
-// replica that hangs must not hold it.
+// whileAlive calls f with a context that ends if the replica does not answer pings: a query may take long, but must not
+// wait for a replica that hangs.
 func (r *replica) whileAlive(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -140,7 +140,7 @@ func TestThePrimaryIsNoReplica(t *testing.T) {
 	}
 }
 
-// A dump contains the rows of timelines of the database that was dumped, whose standbys have them too.
+// A dump contains the rows of timelines of the original database, which its standbys also have.
 func TestARestoredDatabaseHasOtherTimelines(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
@@ -188,7 +188,7 @@ func TestAReplicaThatFailsTheCheckIsNotUsed(t *testing.T) {
 	}
 }
 
-// gate forwards connections to a server until it is closed. Then they neither end nor get data.
+// gate forwards connections to a server until it is closed. After that, connections neither end nor get data.
 type gate struct {
 	mu     sync.Mutex
 	opened *sync.Cond

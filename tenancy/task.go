@@ -10,13 +10,13 @@ import (
 
 const (
 	taskTimeout = 5 * time.Second // of one batch
-	// maxSkipped is how many times Run skips a tenant before it ends: then the database is the reason.
+	// maxSkipped is how many times Run skips a tenant before it ends, because the database must be the cause.
 	maxSkipped = 10
 )
 
-// Task is work that is repeated for every tenant. A function of the database does it: it changes at most so many rows
-// of the next tenant, and returns the tenant and the number of rows. skip_tenant knows how to continue if that fails.
-// Each call is a short transaction, and tenants take turns. Any number of instances may run a task.
+// Task is work that is repeated for every tenant. A database function does it: each call changes a limited number of
+// rows of the next tenant in a short transaction, and returns the tenant and the number of rows. If that fails,
+// skip_tenant continues after the tenant. Any number of instances may run a task.
 type Task struct {
 	Function string
 	Interval time.Duration
@@ -37,8 +37,8 @@ var (
 	// A part of a plan has up to a megabyte.
 	DeleteExpiredChangePlans = Task{Function: "delete_expired_change_plans", Interval: 15 * time.Minute, Batch: 50}
 	DeleteUnusedDeliveries   = Task{Function: "delete_unused_deliveries", Interval: 15 * time.Minute, Batch: 500}
-	// After a sale these write a whole block, month or day again, so their interval collects several sales. A month or
-	// a day of a large shop can take seconds.
+	// After a sale these rewrite a whole block, month or day, so their interval collects several sales. A month or a
+	// day of a large shop can take seconds.
 	PackProductSums = Task{Function: "pack_product_sums", Interval: 5 * time.Minute, Batch: 1}
 	PackCustomers   = Task{Function: "pack_customers", Interval: 5 * time.Minute, Batch: 1}
 )
@@ -63,8 +63,8 @@ func Repeat(ctx context.Context, interval time.Duration, logger *slog.Logger, f 
 	}
 }
 
-// Run does the work of all tenants. It ends after the interval if new work arrives as fast. It skips a tenant whose
-// work fails, and returns the errors; the next run tries again, but deletions wait for an hour.
+// Run does the work of all tenants. It ends after the interval, even if new work keeps arriving. It skips a tenant
+// whose work fails, and returns the errors; the next run tries again, but deletions wait for an hour.
 func (t Task) Run(ctx context.Context, db *DB) error {
 	if t.Central {
 		return t.run(ctx, db.Central())

@@ -12,7 +12,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// taskWork is work of the tenant :tenant for a function, how to call it, and a query of the rows of the work.
+// taskWork has SQL that creates work of the tenant :tenant for a function, calls the function, and selects the
+// remaining rows.
 var taskWork = []struct{ name, work, call, left string }{
 	{
 		"pack_product_sums", `insert into unpacked_sums values (:tenant, '2026-03-01', 0)`,
@@ -106,7 +107,7 @@ func TestTasksReadNothingOfTenantsWithoutWork(t *testing.T) {
 	}
 }
 
-// superOfTask returns a connection of a superuser to where the work of a task is.
+// superOfTask returns a superuser's connection to the database with the work of a task.
 func superOfTask(t *testing.T, d *tenancytest.Database, task string, tenant tenancy.ID) *pgx.Conn {
 	t.Helper()
 	if tenancytest.OnCitus() && task == tenancy.DeleteExpiredUsage.Function {
@@ -175,7 +176,7 @@ func mustExecFor(t *testing.T, tx pgx.Tx, sql string, tenant tenancy.ID) {
 	}
 }
 
-// What a transaction stores after a visit expires after the next one, and rows that exist set the time of that.
+// A row that is stored after a visit expires after the next visit, whose time is set by the existing rows.
 func TestATenantIsVisitedWhenItsFirstRowExpires(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
@@ -292,7 +293,7 @@ func TestATaskSkipsATenantThatFails(t *testing.T) {
 	}
 }
 
-// Whoever changes keys, members or plans of imports locks the tenant's row, and waits for two seconds at most.
+// Changes of keys, members and plans of imports lock the tenant's row, and wait for at most two seconds.
 func TestADeletionDoesNotLockTheTenant(t *testing.T) {
 	t.Parallel()
 	tenancytest.SkipOnCitus(t, "a test cannot add triggers to shards")
@@ -328,7 +329,7 @@ func TestADeletionDoesNotLockTheTenant(t *testing.T) {
 	}
 }
 
-// The deletion of a tenant with many rows locks its row for minutes. The tasks do the work of the others meanwhile.
+// The deletion of a tenant with many rows locks its row for minutes. Meanwhile the tasks do the work of the others.
 func TestTheDeletionOfATenantDelaysNoTask(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)

@@ -83,7 +83,7 @@ func (db *DB) observePool() metric.Registration {
 	return registration
 }
 
-// outcome says what happened to a read that a replica may answer.
+// outcome is the outcome of a read that a replica may answer.
 type outcome string
 
 const (
@@ -95,7 +95,7 @@ const (
 	skipped    outcome = "skipped"     // all replicas are skipped
 )
 
-// observe registers the metric of the states of replicas.
+// observe registers the metric for the states of replicas.
 func (r *replicas) observe() metric.Registration {
 	registration, _ := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, replica := range r.all {

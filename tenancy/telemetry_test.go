@@ -85,7 +85,7 @@ func (o observed) value(name string, with ...attribute.KeyValue) (sum float64) {
 	return sum
 }
 
-// during runs f in a new span and returns the spans that end meanwhile.
+// during runs f in a new span and returns the spans that end while it runs.
 func (o observed) during(f func(context.Context)) []sdktrace.ReadOnlySpan {
 	before := len(o.spans.Ended())
 	ctx, parent := otel.Tracer("test").Start(o.t.Context(), "request")

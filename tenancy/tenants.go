@@ -187,9 +187,9 @@ func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
 	return found[0], nil
 }
 
-// ChangeTenant stores the changes that change makes to a tenant; they are effective on
-// every instance within two seconds. It waits for transactions that write the tenant's
-// rows only to change the currency. It returns ErrNotFound or an InvalidError.
+// ChangeTenant stores the changes that change makes to a tenant; they take effect on every instance within two seconds.
+// Only a change of the currency waits for transactions that write the tenant's rows. It returns ErrNotFound or an
+// InvalidError.
 func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)) (Tenant, error) {
 	var t Tenant
 	err := db.changeInGroup(ctx, slug, func(inGroup pgx.Tx) (err error) {
@@ -286,7 +286,7 @@ func DeleteTenant(ctx context.Context, db *DB, slug string) error {
 	return wrap("delete tenant "+slug, retry(ctx, deleteTries, func() error { return db.deleteTenant(ctx, slug) }))
 }
 
-// withoutTimeouts is for a deletion: of a million products it takes longer than the timeouts of a request.
+// withoutTimeouts is for deletions: that of a million products takes longer than the timeouts of a request.
 const withoutTimeouts = `
 	select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
 

@@ -50,9 +50,8 @@ func PathSegment(s string, max int) (trimmed, problem string) {
 	return s, problem
 }
 
-// Name is Label for the names of keys and tenants: it also rejects invisible
-// characters. With them two names could look the same, or one could be displayed in
-// another order than it is stored, and a person could revoke the wrong key.
+// Name is Label for the names of keys and tenants: it also rejects invisible characters. They can make two names look
+// the same, or reorder the displayed text, so that a person revokes the wrong key.
 func Name(s string, max int) (trimmed, problem string) {
 	trimmed, problem = Label(s, max)
 	if problem == "" {

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxTries bounds how often a transaction runs that PostgreSQL aborts because of a
-	// deadlock or a serialization failure.
+	// maxTries bounds how often a transaction is run if PostgreSQL aborts it because of a deadlock or a serialization
+	// failure.
 	maxTries = 3
 	// deleteTries is maxTries for deleting a tenant, which deadlocks with each of the tenant's writes
 	// in progress.
 	deleteTries = 20
-	// retryPause, and up to as long again, lets the other transaction of a deadlock
-	// take the lock first.
+	// retryPause, plus a random time up to the same length, lets the other transaction of a deadlock take the lock
+	// first.
 	retryPause = 50 * time.Millisecond
 )
 
@@ -86,8 +86,8 @@ func writeParts(
 	return nil
 }
 
-// setSnapshot allows more memory than a request for a page needs: it sums up years of
-// sales. The package comment explains the rest.
+// setSnapshot allows more memory than other requests get, to sum up years of sales. The package comment explains the
+// rest.
 const setSnapshot = `
 	select set_config('app.tenant_id', $1, true),
 	       set_config('statement_timeout', $2, true),

@@ -12,8 +12,8 @@ func InBackground(ctx context.Context) context.Context {
 	return context.WithValue(ctx, backgroundKey{}, true)
 }
 
-// Used returns for how long callers had connections, also of replicas, all together since Open, without those
-// InBackground.
+// Used returns the total time since Open for which callers had connections, including those of replicas, without
+// callers InBackground.
 func (db *DB) Used() time.Duration {
 	used := db.used.Load()
 	if db.replicas != nil {

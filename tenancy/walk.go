@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// setReadOnce lets PostgreSQL read a table in the order of an index only, so that a page never reads all rows of the
+// setReadOnce makes PostgreSQL read tables only in the order of an index, so that a page never reads all rows of the
 // tenant. PostgreSQL waits while the caller compresses and stores the rows, so its timeouts are longer than usual.
 const setReadOnce = `
 	select set_config('app.tenant_id', $1, true),

@@ -35,12 +35,13 @@ const (
 	statementTimeout = time.Minute
 	// chunk is how many bytes of a CSV file are compressed at a time.
 	chunk = 64 << 10
-	// pictureMemory is how much memory the entries of a picture take. Each countedMemory counts as memory of the tenant.
+	// pictureMemory is how much memory the entries of a picture take. Each countedMemory counts as memory of the
+	// tenant.
 	pictureMemory = 600
 	countedMemory = 1 << 20
 )
 
-// Options are the sources of an archive. Progress is optional; it is called with what is written, a file or images, the
+// Options are the sources of an archive. Progress is optional; it is called with the name of the file, or images, the
 // number of rows or pictures so far, and their total if it is known.
 type Options struct {
 	DB       *tenancy.DB
@@ -85,7 +86,8 @@ func (w *Writer) Name() string {
 	return fmt.Sprintf("storeroom-%s_%s.zip", w.tenant.Slug, w.Manifest.CreatedAt.Format(time.DateOnly))
 }
 
-// WriteRows writes the CSV files and an entry in the audit log. It holds a connection, so to must not wait for a client.
+// WriteRows writes the CSV files and an entry in the audit log. It holds a connection, so to must not wait for a
+// client.
 func (w *Writer) WriteRows(ctx context.Context, to io.Writer) error {
 	w.to.Writer = to
 	err := w.DB.Run(ctx, w.tenant.ID, func(b *pgx.Batch) {

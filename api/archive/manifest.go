@@ -14,7 +14,7 @@ const (
 	imagesFolder = "images/"
 )
 
-// Manifest lists what an archive has.
+// Manifest lists the content of an archive.
 type Manifest struct {
 	Format    string    `json:"format"`
 	Version   int       `json:"version"`
@@ -48,7 +48,7 @@ type Picture struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Images are the sums of the pictures. Missing are those that images.csv names and the media storage did not have.
+// Images are the sums of the pictures. Missing counts pictures in images.csv that were not in the media storage.
 type Images struct {
 	Files   int64 `json:"files"`
 	Bytes   int64 `json:"bytes"`

@@ -13,8 +13,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// builder makes an order of the rows of another system. Revenue is what that system sold the items for: the discount is
-// the difference to quantity times price, whatever its discount columns say.
+// builder makes an order of the rows of another system. Revenue is what that system sold the items for, so the discount
+// is quantity times price minus that amount, whatever the discount columns contain.
 type builder struct {
 	*reading
 	Record
@@ -69,8 +69,8 @@ func (b *builder) item(row int, sku string, quantity, price, discount int64) {
 	b.Order.Items, b.ItemRows = append(b.Order.Items, item), append(b.ItemRows, row)
 }
 
-// times returns quantity times price. A product that no order can have is more than money.Max, or less than its
-// negative.
+// times returns quantity times price. If the product is out of range, it returns more than money.Max or less than
+// -money.Max.
 func times(quantity, price int64) int64 {
 	const limit = int64(money.Max) + 1
 	if quantity == 0 || price == 0 {
@@ -86,7 +86,7 @@ func times(quantity, price int64) int64 {
 	return product
 }
 
-// total adds an item of which only the total is known. If it cannot be divided, some units cost one cent more.
+// total adds an item with only a known total. If it cannot be divided evenly, some units cost one cent more.
 func (b *builder) total(row int, sku string, quantity, total int64) {
 	if quantity < 1 || total < 0 {
 		b.item(row, sku, quantity, total, 0)
@@ -135,7 +135,7 @@ func (b *builder) settle(net int64, column string) {
 	}
 }
 
-// discount gives the items from the first the discount of a row, each at most its value.
+// discount distributes the discount of a row over the items from the index first, to each at most its value.
 func (b *builder) discount(first int, discount int64) {
 	for i := first; i < len(b.Order.Items) && discount > 0; i++ {
 		item := &b.Order.Items[i]
@@ -155,8 +155,8 @@ func (b *builder) charge(tax, shipping int64) {
 	b.Order.TaxTotal, b.Order.ShippingTotal = new(money.Cents(tax)), new(money.Cents(shipping))
 }
 
-// excludeTax is settle and charge for prices that include tax: the items are worth net without tax. Discounts keep their
-// proportion. Tax that is more than net is part of shipping.
+// excludeTax is settle and charge for prices that include tax: the items are worth net without tax. Discounts keep
+// their proportion. Tax that is more than net is part of shipping.
 func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	b.settle(net, column)
 	if len(b.Invalid) > 0 || net < 0 || tax < 0 {
@@ -196,8 +196,8 @@ func (b *builder) currency(code string) {
 	}
 }
 
-// customer sets the customer by the id of the other system, or by the e-mail. The e-mail must not be part of the id,
-// because the id outlives it when the customer is erased.
+// customer sets the customer by the id of the other system, or by the e-mail. The e-mail address must not be part of
+// the id, because erasing the customer keeps the id.
 func (b *builder) customer(id, name, email string) {
 	if !strings.Contains(email, "@") {
 		email = ""
@@ -233,7 +233,7 @@ func channelOf(name string) string {
 	return strings.Trim(identifier[:min(len(identifier), 50)], "-")
 }
 
-// refund returns the record of a refund of which the file has the sum so far.
+// refund returns the record of a refund for which the file has the cumulative amount.
 func (b *builder) refund(prefix string, amount int64, at time.Time, theirs string) Record {
 	invalid := tenancy.InvalidError{}
 	if amount < 0 || amount > int64(money.Max) {
@@ -256,7 +256,7 @@ func (b *builder) cancellation(at time.Time) Record {
 	}
 }
 
-// ignored returns the rows of an order as ones that mean nothing here.
+// ignored returns the rows of an order as ignored records.
 func (b *builder) ignored(reason string) []Record {
 	return []Record{{Kind: Order, Key: b.Key, Rows: b.Rows, Ignored: reason, Omitted: b.Omitted}}
 }

@@ -30,7 +30,7 @@ type partResult struct {
 	Facts      sales.Facts             `json:",omitzero"`
 }
 
-// rowResult is the outcome of a row that is not the planned one.
+// rowResult is an outcome of a row that differs from the plan.
 type rowResult struct {
 	Row     int // the index in the part
 	Action  Action
@@ -57,7 +57,7 @@ func decode(part changeplan.Part) (all []PlannedRow, writes []*PlannedRow, err e
 	return all, writes, nil
 }
 
-// Changed plans the rows of a part again, and returns those that would now be other changes.
+// Changed plans the rows of a part again, and returns those with different changes now.
 func (m *Importer) Changed(
 	ctx context.Context, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
 ) ([]tenancy.Kept, error) {
@@ -100,7 +100,7 @@ func (m *Importer) Changed(
 	return changed, nil
 }
 
-// keep says that something else has changed a row.
+// keep marks a row as changed by something else.
 func (r *PlannedRow) keep() tenancy.Kept {
 	k := tenancy.Kept{Key: r.Key, Reason: r.whyChanged(), ID: r.ProductID}
 	if r.kept != nil {

@@ -24,16 +24,17 @@ import (
 
 const (
 	maxManifest = 32 << 20
-	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too large.
+	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too
+	// large.
 	maxListed     = 200_000
-	maxArchiveIDs = 2_000_000                   // different ones of all tables, each of which needs 16 bytes
+	maxArchiveIDs = 2_000_000                   // different ids of all tables, 16 bytes each
 	ledgerName    = "inventory_adjustments.csv" // is not read
 	maxQuoted     = 100                         // characters of names in errors
 	// Other columns than those of our files are ignored.
 	maxArchiveColumns = 100
 )
 
-// manifest lists what an archive has.
+// manifest lists the content of an archive.
 type manifest struct {
 	Format          string
 	Version         int
@@ -51,7 +52,7 @@ type archivedFile struct {
 // archivedFiles is a list in a manifest.
 type archivedFiles []archivedFile
 
-// UnmarshalJSON implements json.Unmarshaler. The text of an element can be much smaller than its memory.
+// UnmarshalJSON implements json.Unmarshaler. An element can need much more memory than its text.
 func (all *archivedFiles) UnmarshalJSON(text []byte) error {
 	in := json.NewDecoder(bytes.NewReader(text))
 	if start, err := in.Token(); err != nil || start != json.Delim('[') {
@@ -71,8 +72,8 @@ func (all *archivedFiles) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// archive is an archive that is read and planned. All ids are those of the tenant that it is of until the planner
-// replaces them.
+// archive is an archive that is read and planned. Its ids are those of the exported tenant until the planner replaces
+// them.
 type archive struct {
 	manifest manifest
 	open     func() (*table.Archive, error)
@@ -80,7 +81,7 @@ type archive struct {
 	sources  map[string]*source // by the name of the file, without .csv
 	ids      map[string]*newIDs // by table
 	sold     *soldRows
-	timezone string // if it differs from that of the tenant
+	timezone string // if it differs from the tenant's
 }
 
 // openArchive returns the archive of dir and verifies it, or nil if there is none.
@@ -143,7 +144,7 @@ func (a *archive) readManifest(file *table.Archive) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", archives.ManifestName, err)
 	}
-	// Other values of another version may have other types.
+	// Another version may have values of other types.
 	var head struct {
 		Format  string
 		Version int
@@ -328,7 +329,7 @@ func (a *archive) collect(s *source, c cells, last *int64) error {
 	return nil
 }
 
-// newIDs are ids of rows of an archive, in ascending order, and those that they get.
+// newIDs maps the ids of an archive, in ascending order, to new ids.
 type newIDs struct {
 	old, new []int64
 	sorted   int // of old, when they were sorted

@@ -18,8 +18,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
-// archiveFiles are the files of an archive that are read, with the number of their first columns that they must have.
-// The others are those that earlier versions do not have.
+// archiveFiles are the files of an archive that are read, with the number of required columns, which come first.
+// Archives of earlier versions do not have the others.
 var archiveFiles = map[string]*ownFile{
 	"categories": own("categories", Category, 2, nil, "id", "name"),
 	"sellers":    own("sellers", Seller, 2, nil, "id", "name"),
@@ -46,7 +46,7 @@ func init() {
 	}
 }
 
-// number returns an id, or 0 if the cell is empty or no id.
+// number returns an id, or 0 if the cell is empty or not an id.
 func (c cells) number(column string) int64 {
 	n, _ := strconv.ParseInt(c.raw(column), 10, 64)
 	return n
@@ -64,8 +64,7 @@ func (c cells) digest() []byte {
 	return digest
 }
 
-// archiveReader yields the records of an archive. Its files are sorted in the same way, so that it reads them together,
-// row by row.
+// archiveReader yields the records of an archive. The files have the same order, so it reads them together, row by row.
 type archiveReader struct {
 	*reading
 	ctx     context.Context
@@ -160,7 +159,7 @@ func (c *cursor) next() error {
 	return err
 }
 
-// finished returns an error if there are rows that belong to nothing.
+// finished returns an error if rows are left that belong to nothing.
 func (c *cursor) finished(column string) error {
 	if !c.end {
 		return fmt.Errorf("%s line %d: the %s is not in the sequence of the other files", c.rows.Name, c.line, column)
@@ -396,8 +395,8 @@ func (a *archiveReader) addItem(r *Record, c cells) error {
 	return nil
 }
 
-// refunds returns a function that reads a refund. Equal refunds without a reference have the same time, so they are near
-// each other.
+// refunds returns a function that reads a refund. Equal refunds without a reference have the same time, so they are
+// near each other.
 func (a *archiveReader) refunds() func(cells) Record {
 	var last time.Time
 	before := map[string]int{}

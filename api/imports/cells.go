@@ -34,7 +34,7 @@ func (c cells) in(invalid tenancy.InvalidError, path string) cells {
 	return c
 }
 
-// raw returns a cell as it is in the file, "" if the file does not have the column.
+// raw returns a cell as it is in the file, or "" if the file does not have the column.
 func (c cells) raw(column string) string {
 	i, exists := c.at[column]
 	if !exists {
@@ -155,7 +155,8 @@ func (c cells) moneyField(column, field string) catalog.Field[money.Cents] {
 	return catalog.Field[money.Cents]{}
 }
 
-// integer returns a number without a fraction. ok is false if the cell is empty or no such number, which is an error.
+// integer returns a number without a fraction. ok is false if the cell is empty or not such a number; the latter is an
+// error.
 func (c cells) integer(column, field string) (n int64, ok bool) {
 	cell := c.text(column)
 	if cell == "" {
@@ -169,7 +170,7 @@ func (c cells) integer(column, field string) (n int64, ok bool) {
 	return cents / 100, true
 }
 
-// stockField returns a quantity in stock. A negative one, which some systems allow, is not set.
+// stockField returns a quantity in stock. It is not set if negative, which some systems allow.
 func (c cells) stockField(column, field string, notes *[]Note) catalog.Field[int64] {
 	n, ok := c.integer(column, field)
 	if n < 0 {
@@ -244,7 +245,8 @@ var statuses = map[string]string{
 	"inactif": "draft", "inactivo": "draft", "nee": "draft", "n": "draft", "y": "active",
 }
 
-// statusField returns the status for a word of another system, such as "published". The catalog refuses an unknown word.
+// statusField returns the status for a word of another system, such as "published". The catalog refuses an unknown
+// word.
 func statusField(word string) catalog.Field[string] {
 	if status, known := statuses[strings.ToLower(word)]; known {
 		return catalog.Value(status)

@@ -119,8 +119,8 @@ func storedRecords(files fs.FS) iter.Seq2[Record, error] {
 	}
 }
 
-// withoutRepeated refuses a row with the SKU of an earlier one. Rows of a product in two parts would depend on each
-// other, so that a part could be applied although what it was planned for was not.
+// withoutRepeated refuses a row with the SKU of an earlier one. Two rows of a product in different parts would depend
+// on each other, but each part can be applied without the other.
 func withoutRepeated(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		lines := map[string]int{}
@@ -149,8 +149,8 @@ func NewChanges(db *tenancy.DB, plans *changeplan.Store) *Changes {
 	return &Changes{Jobs{db, plans, ChangesKind}}
 }
 
-// Create stores a change of the products of a filter, from which an instance then computes the plan. It returns
-// a changeplan.LimitError, as CreateRows does.
+// Create stores a change of all products that match a filter; an instance computes the plan from it. Like CreateRows,
+// it returns a changeplan.LimitError.
 func (c *Changes) Create(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string, f catalog.Filter, change catalog.Change,
 ) (id int64, err error) {
@@ -166,8 +166,8 @@ func (c *Changes) Create(
 		})
 }
 
-// CreateRows is Create for rows of products, which each calls yield with. It may be called several times. The index of
-// a row is its Line in the plan.
+// CreateRows is Create for rows of products, with which each calls yield. each may be called several times. The index
+// of a row is its Line in the plan.
 func (c *Changes) CreateRows(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string,
 	each func(yield func(index int, row catalog.Row) error) error,

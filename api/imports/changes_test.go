@@ -167,7 +167,8 @@ func drawChange(r *rapid.T) (catalog.Change, func(modelProduct) modelProduct) {
 	}
 }
 
-// fieldsUnlike returns the fields of a plan in which two products differ, of those that it changes from one to the other.
+// fieldsUnlike returns the fields of a plan in which two products differ, of those that it changes from one to the
+// other.
 func fieldsUnlike(planned, changedTo, now modelProduct) (fields []string) {
 	if planned.Price != changedTo.Price && now.Price != planned.Price {
 		fields = append(fields, "price")

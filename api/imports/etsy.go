@@ -8,8 +8,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Etsy's sold order items have a row for each item; its sold orders a row for each order, without items. Both are read
-// together, and then amounts of orders are those of the orders file. Dates are month first in every currency.
+// Etsy's file of sold order items has a row for each item; its file of sold orders a row for each order, without items.
+// If both are present, they are read together, and the orders file has the amounts. Dates are month first in every
+// currency.
 var (
 	etsyItems = &format{
 		name: "etsy_items", kind: Order, family: "etsy", order: "order id", prefix: "#", items: true, read: readEtsyOrder,
@@ -102,8 +103,8 @@ func (b *builder) onceOrSum(rows []cells, column string) int64 {
 	return first
 }
 
-// etsyByOrder completes an order of the orders file. Order Net, what the seller gets, is the check: Order Total may
-// include tax that Etsy collects and pays itself.
+// etsyByOrder completes an order of the orders file. It is checked with Order Net, what the seller gets, because Order
+// Total may include tax that Etsy collects and pays.
 func (b *builder) etsyByOrder(c cells, hasItems bool) []Record {
 	for column, name := range map[string]string{"order value": "Order Value", "discount amount": "Discount Amount",
 		"shipping": "Shipping", "sales tax": "Sales Tax", "order total": "Order Total", "order net": "Order Net"} {

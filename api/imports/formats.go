@@ -7,7 +7,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 )
 
-// columnType is what a column holds, if its form depends on all of its values.
+// columnType is the type of a column whose form depends on all of its values.
 type columnType byte
 
 const (
@@ -23,7 +23,7 @@ type format struct {
 	columns  map[string]columnType    // all columns that have a meaning
 	more     func(column string) bool // other amounts, recognised by their names
 	order    string                   // the column with the number of the order, if rows are of orders
-	prefix   string                   // of numbers, that other files of the system do not have
+	prefix   string                   // of numbers, not present in other files of the system
 	items    bool                     // the rows of orders are items
 	dates    table.DateOrder          // if the format fixes it
 	kind     Kind                     // of rows that cannot be read
@@ -64,7 +64,7 @@ func askMissingSKU(s *source, settings Settings) []Question {
 	}}
 }
 
-// skuOr returns the SKU, or the name of the product if a person has decided so.
+// skuOr returns the SKU, or the name of the product if the settings say so.
 func (r *reading) skuOr(c cells, column, name string) catalog.Field[string] {
 	sku := c.text(column)
 	if sku == "" && r.settings.MissingSKU == "derive" {

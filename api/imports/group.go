@@ -31,7 +31,7 @@ type group struct {
 	rows    []cells
 	omitted int // rows that are not kept
 	bytes   int
-	suspect string // a refused row beside those of the order, which may belong to it
+	suspect string // a refused row beside the rows of the order may belong to it
 }
 
 // add reports whether the row is kept.
@@ -56,7 +56,7 @@ func (s *source) orderKey(cells []string) string {
 	return strings.TrimPrefix(plainText(cell), s.prefix)
 }
 
-// eachOrder calls f with the rows of each order in sources, and with rows that belong to none as groups without a
+// eachOrder calls f with the rows of each order in sources, and with each row without an order as a group without a
 // number. It returns early if f returns false.
 func (r *reading) eachOrder(ctx context.Context, sources []*source, f func(group) bool) error {
 	if len(sources) == 1 && sources[0].together {
@@ -143,8 +143,8 @@ func suspicion(s *source, line int) string {
 	return fmt.Sprintf("line %d of %s", line, s.Name)
 }
 
-// partitions distributes rows over temporary files, so that each can be read into memory and has all rows of an order.
-// Orders of the first source keep their sequence: orders of a day stay together, and a part of the plan changes few sums.
+// partitions distributes rows over temporary files that fit into memory and have all rows of their orders. Orders of
+// the first source keep their sequence, so that orders of a day stay together and a part of the plan changes few sums.
 type partitions struct {
 	size, read int64            // of the first source, in bytes
 	perFile    []int64          // bytes

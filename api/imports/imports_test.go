@@ -40,7 +40,7 @@ func directory(pairs ...string) fstest.MapFS {
 	return dir
 }
 
-// mustRead returns all records of dir. The first thousand are what is stored of them: their JSON, read again.
+// mustRead returns all records of dir. The first thousand are encoded as JSON and read again, as a plan stores them.
 func mustRead(t *testing.T, dir fs.FS, settings Settings) (*Set, []Record) {
 	t.Helper()
 	set := mustOpen(t, dir, settings)

@@ -39,9 +39,9 @@ type Jobs struct {
 // NewJobs returns the imports in plans.
 func NewJobs(db *tenancy.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans, PlanKind} }
 
-// Create stores the files of a form, from which an instance then computes the plan. The form has parts named file, and
-// may have one named settings with JSON. Create returns an InvalidError by part, a
-// changeplan.LimitError, or the error of reading the form.
+// Create stores the files of a form; an instance computes the plan from them. The form has parts named file, and may
+// have a part named settings with JSON. Create returns an InvalidError by part, a changeplan.LimitError, or the error
+// of reading the form.
 func (j *Jobs) Create(
 	ctx context.Context, tenant tenancy.Tenant, by tenancy.Actor, form *multipart.Reader,
 ) (id int64, err error) {
@@ -171,8 +171,8 @@ func (m *Importer) PlanFiles(
 	return stored, complete, err
 }
 
-// openAgain opens the files with the settings of the details. Only when they are planned first, it looks for remembered
-// mappings, which a user can then change.
+// openAgain opens the files with the settings of the details. It uses remembered mappings only for the first plan,
+// because a user can change them afterwards.
 func (m *Importer) openAgain(
 	ctx context.Context, tenant tenancy.ID, files fs.FS, zone *time.Location, d *details,
 ) (set *Set, err error) {
@@ -302,7 +302,7 @@ type Import struct {
 	CreatedBy  string           `json:"created_by"`
 	PlannedAt  *time.Time       `json:"planned_at"`
 	AppliedAt  *time.Time       `json:"applied_at"`
-	ExpiresAt  time.Time        `json:"expires_at"` // of the plan, and of the possibility to undo it
+	ExpiresAt  time.Time        `json:"expires_at"` // of the plan, and of its undo
 	Title      string           `json:"-"`
 	Files      []File           `json:"files"`
 	Settings   Settings         `json:"settings"`
@@ -328,7 +328,7 @@ type Counts struct {
 	Skipped   int64 `json:"skipped"`
 }
 
-// Progress is how far the work in the current state is. Of is nil while the files are read.
+// Progress is the progress in the current state. Of is nil while the files are read.
 type Progress struct {
 	Rows int64  `json:"rows"`
 	Of   *int64 `json:"of"`

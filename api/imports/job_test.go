@@ -94,7 +94,7 @@ const (
 	someItems  = "order_number,sku,quantity,unit_price\nA-1,MUG,2,10.00\nA-2,MUG,1,9.50\nA-2,CUP,x,1.00\n"
 )
 
-// The plan says what reports will not include, and what each row creates.
+// The plan shows which orders reports will not include, and what each row creates.
 func TestAPlanShowsRefundsAndCancelledOrders(t *testing.T) {
 	t.Parallel()
 	j := newJobs(t)

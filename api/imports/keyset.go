@@ -2,7 +2,7 @@ package imports
 
 import "slices"
 
-// keySet is a set of hashes. It takes about ten bytes for each, a third of what a map takes: a file can have millions.
+// keySet is a set of hashes. It takes about ten bytes for each, a third of a map, because a file can have millions.
 type keySet struct {
 	shards [][]uint64 // by the highest bits, each sorted
 }

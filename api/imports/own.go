@@ -38,7 +38,7 @@ var ownFiles = map[string]*ownFile{
 	"categories": own("categories", Category, 2, ownReference, "id", "name"),
 	"sellers":    own("sellers", Seller, 2, ownReference, "id", "name"),
 	"warehouses": own("warehouses", Warehouse, 2, ownReference, "id", "name"),
-	// A file may have a few columns only, such as prices. New products need more, and their rows are refused.
+	// A file may have only a few columns, such as prices. Rows of new products, which need more, are then refused.
 	"products": own("products", Product, 1, ownProduct, "sku", "name", "description", "price", "msrp", "cost", "status",
 		"condition", "quantity", "reorder_point", "category", "seller", "warehouse", "category_name", "seller_name",
 		"warehouse_name", "bin_location", "upc", "tags", "images"),
@@ -46,7 +46,7 @@ var ownFiles = map[string]*ownFile{
 	"channels": own("channels", Channel, 2, ownChannel, "identifier", "label"),
 	// The country is accepted and ignored.
 	"customers": own("customers", Customer, 1, ownCustomer, "id", "name", "email", "country"),
-	// An export of orders has more columns than an import reads: the names of customers and what is calculated.
+	// An export of orders has more columns than an import reads: the names of customers and calculated values.
 	"orders": own("orders", Order, 3, ownOrder, "number", "placed_at", "channel", "customer", "discount_total",
 		"tax_total", "shipping_total", "cancelled_at", "customer_name", "customer_email", "units", "revenue", "cost_total",
 		"refunded_total"),
@@ -76,7 +76,7 @@ func own(name string, kind Kind, needs int, read func(*reading, group) []Record,
 	return f
 }
 
-// ownName returns which of our files a file is by its name, or "".
+// ownName returns the name of our file that a file is named after, or "".
 func (s *source) ownName() string {
 	if name := base(s.Name); slices.Contains(Files, name) {
 		return name

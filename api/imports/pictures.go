@@ -29,15 +29,15 @@ const pictureTries = 3
 // busyPause is the time until Wait is called again.
 const busyPause = 200 * time.Millisecond
 
-// reservation is how long a plan reserves its pictures: a day until it is applied, seven until it can no longer be
+// reservation is how long a plan reserves its pictures: one day in which it can be applied, seven in which it can be
 // continued after a failure, and one in reserve.
 const reservation = 9 * 24 * time.Hour
 
-// reservedUntil identifies the reservations of a plan, of all tries to compute it.
+// reservedUntil identifies the reservations of a plan, across all tries to compute it.
 func reservedUntil(created time.Time) time.Time { return created.Add(reservation) }
 
-// pictures stores the pictures of an archive while it is planned. Applying the plan uses them. Those that no product uses
-// are deleted when their reservation ends, and soon if the plan is computed again or cancelled.
+// pictures stores the pictures of an archive while it is planned. Applying the plan uses them. Those that no product
+// uses are deleted when their reservation ends, and soon if the plan is computed again or cancelled.
 type pictures struct {
 	Pictures
 	db     *tenancy.DB

@@ -57,8 +57,8 @@ type PlannedRow struct {
 	storedID   int64                 // of a product or reference that exists
 	ProductID  int64                 `json:",omitempty"` // of a product that exists, if its fields are compared
 	was        *catalog.Version      // with which the product is compared
-	isGone     bool                  // the product of a filter was deleted meanwhile
-	// kept is set if something else has changed the row, and names the fields of a row by field.
+	isGone     bool                  // the product of a filter was deleted in the meantime
+	// kept is set if something else has changed the row; for a row by field it names the fields.
 	kept *tenancy.Kept
 	// refunded is the cumulative amount that earlier rows of the plan refund, if Cumulative is set.
 	refunded money.Cents
@@ -87,8 +87,8 @@ func (m *Importer) Rules() changeplan.Rules {
 }
 
 // planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
-// be nil. Rows that depend on an earlier row of the same plan are recognised by their keys, which need about 10 bytes
-// each. created is the time of the plan; without one it is not stored, nor are pictures.
+// be nil. Rows that depend on an earlier row of the same plan are recognised by their keys, about 10 bytes each.
+// created is the time of the plan; if it is zero, neither the plan nor pictures are stored.
 func (m *Importer) planRecords(
 	ctx context.Context, tenant tenancy.ID, set *Set, records iter.Seq2[Record, error], sums *totals, created time.Time,
 	add func(changeplan.Part, []PlannedRow) error,
@@ -290,8 +290,8 @@ func count(c *changeplan.Counts, a Action) {
 
 func (r *PlannedRow) writes() bool { return r.Action == Created || r.Action == Updated }
 
-// shorten removes what the plan does not need: cells and content of rows that write nothing and are not refused. Rows
-// that write something can be refused later, while they are applied.
+// shorten removes the cells and the content of rows that write nothing and are not refused. Rows that write something
+// keep theirs, because they can still be refused while they are applied.
 func (r *PlannedRow) shorten() {
 	if r.Action != Refused && !r.writes() {
 		rows := make([]Row, len(r.Rows))
@@ -360,8 +360,7 @@ var referenceKinds = map[Kind]catalog.Kind{
 	Category: catalog.Categories, Seller: catalog.Sellers, Warehouse: catalog.Warehouses,
 }
 
-// addImplied adds parts with the references of products, and with the channels and customers of orders, that do not
-// exist yet.
+// addImplied adds parts with missing references of products, and missing channels and customers of orders.
 func (p *planner) addImplied(ctx context.Context, rows []PlannedRow) error {
 	names := map[Kind]map[string]bool{Category: {}, Seller: {}, Warehouse: {}}
 	channels, customers := map[string]bool{}, map[string]*sales.Customer{}
@@ -557,7 +556,7 @@ type rename struct {
 	Old, New string
 }
 
-// planDefault makes the default warehouse of an archive that of the tenant, if that is not in use.
+// planDefault renames the tenant's default warehouse like that of the archive, unless it is in use.
 func (m *Importer) planDefault(ctx context.Context, tenant tenancy.ID, row *PlannedRow) error {
 	warehouse, used, err := m.catalog.DefaultWarehouse(ctx, tenant)
 	if err != nil || used {
@@ -688,7 +687,8 @@ func (m *Importer) planCustomers(ctx context.Context, tenant tenancy.ID, rows []
 	return nil
 }
 
-// cancelledNote explains why the totals of a plan, which are compared with those of another system, exceed those of reports.
+// cancelledNote explains why the totals of a plan, which are compared with those of another system, exceed those of
+// reports.
 const cancelledNote = "the order is cancelled: the totals include it, reports do not"
 
 func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
@@ -722,7 +722,7 @@ func orderRows(rows []*PlannedRow) []sales.Row {
 	return orders
 }
 
-// planRefunds subtracts what an order has of a cumulative refund first.
+// planRefunds first subtracts what an order already has of a cumulative refund.
 func (m *Importer) planRefunds(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
 	var refunds []sales.PlanRefund
 	var planned []*PlannedRow
@@ -759,7 +759,7 @@ func (m *Importer) planRefunds(ctx context.Context, tenant tenancy.ID, rows []*P
 	return nil
 }
 
-// subtractStored makes a refund of a cumulative amount one of the difference.
+// subtractStored reduces a cumulative refund to the difference from the stored refunds.
 func (m *Importer) subtractStored(ctx context.Context, tenant tenancy.ID, row *PlannedRow) error {
 	refund := *row.Refund
 	if refund.Reference == nil {

@@ -122,7 +122,7 @@ func (s *source) use(f *format, normal func(string) string) {
 	}
 }
 
-// recogniseFormat returns the format with the most columns among those that the header has all of.
+// recogniseFormat returns the format with the most columns, among formats whose columns are all in the header.
 func recogniseFormat(header []string) *format {
 	names := map[string]bool{}
 	for _, column := range header {

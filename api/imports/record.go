@@ -1,11 +1,11 @@
-// Package imports reads files of other systems, and our own, as records: what a product, an order or a refund of the
-// file means here. It writes nothing and knows no database.
+// Package imports reads files of other systems, and our own, as records: products, orders, refunds and so on. Reading
+// writes nothing.
 //
-// Open recognises the files of a directory by their headers and returns questions where a file can be read in two
-// ways. Set.Records yields the records one after the other, with bounded memory. A record comes after those that it
-// refers to, except that references, channels and customers that exist only as names in products and orders have no
-// records of their own. A row that cannot become a record is yielded too, with its validation errors: every row of a
-// file is in exactly one record, or in a Refund or Cancellation besides its order's.
+// Open recognises the files of a directory by their headers and returns questions where a file can be read in two ways.
+// Set.Records yields the records one after the other, with bounded memory. A record comes after those that it refers
+// to; references, channels and customers that are only named in products and orders have no records. A row that cannot
+// become a record is yielded too, with its validation errors. Every row is in exactly one record; a row of an order can
+// also be in its Refund or Cancellation.
 package imports
 
 import (
@@ -59,13 +59,13 @@ type Record struct {
 
 	ItemRows []int `json:",omitempty"` // of each item of Order, its index in Rows
 	Omitted  int   `json:",omitempty"` // rows of an order that is refused because it has too many; they are not in Rows
-	// Cumulative is the start of the references of refunds whose sum Refund.Amount includes. What the order has of them
-	// is subtracted; nothing is to be done if that leaves zero.
+	// Cumulative is the start of the references of refunds whose sum Refund.Amount includes. Stored refunds of the
+	// order with such references are subtracted; if zero is left, the row changes nothing.
 	Cumulative string `json:",omitempty"`
 	// Theirs are the amounts of the order or refund in the file, in cents, by column.
 	Theirs  map[string]int64     `json:",omitempty"`
 	Notes   []Note               `json:",omitempty"`
-	Ignored string               `json:",omitempty"` // why the rows mean nothing here; there is no content then
+	Ignored string               `json:",omitempty"` // why the rows are ignored; there is no content then
 	Invalid tenancy.InvalidError `json:",omitempty"` // by column; "" is a whole row. Items as items[3].quantity
 }
 
@@ -76,13 +76,13 @@ type Row struct {
 	Cells []string `json:",omitempty"` // as they are in the file, for the file of refused rows
 }
 
-// Note is something that a person should know about a record. Equal texts are counted and their amounts added up.
+// Note is something that a user should know about a record. Equal texts are counted and their amounts added up.
 type Note struct {
 	Text   string
 	Amount int64 `json:",omitempty"` // in cents; 0 if the note is not about money
 }
 
-// Settings are a person's answers. The zero value is valid.
+// Settings are the user's answers. The zero value is valid.
 type Settings struct {
 	// Mapping holds the fields of columns by file: {"sales.csv": {"Artikel-Nr.": "sku"}}. An empty field ignores the
 	// column. A file with a mapping is read as a plain spreadsheet.
@@ -118,7 +118,7 @@ type File struct {
 	Problem  string              `json:"problem,omitempty"` // why the file is not read at all
 }
 
-// Question is something that a person must answer with the setting ID before the files can be read.
+// Question is something that a user must answer with the setting ID before the files can be read.
 type Question struct {
 	ID       string   `json:"id"` // mapping, date_order, decimal, missing_sku, refunds or tax_included
 	File     string   `json:"file"`
@@ -136,10 +136,10 @@ type Set struct {
 	archive   *archive // or nil
 }
 
-// Records reads the files again and yields their records, with temporary files while it does. An error means that a file
-// cannot be read to its end; it is the last element.
+// Records reads the files again and yields their records, with temporary files while it does. An error means that a
+// file cannot be read to its end; it is the last element.
 func (s *Set) Records(ctx context.Context) iter.Seq2[Record, error] { return s.records(ctx) }
 
-// Progress returns the file of the last record, the rows of the records so far, and the rows of all files. It must not be
-// called while Records reads the next record.
+// Progress returns the file of the last record, the rows of the records so far, and the rows of all files. It must not
+// be called while Records reads the next record.
 func (s *Set) Progress() (file string, read, size int64) { return s.progress() }

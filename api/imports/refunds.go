@@ -19,7 +19,7 @@ const (
 	maxSold        = 10       // orders that have an item
 )
 
-// evidence is what the first reading of a file found, beside the forms of columns.
+// evidence is what the first reading of a file found, besides the forms of columns.
 type evidence struct {
 	missingSKU string            // an example of an item without SKU
 	returns    map[[16]byte]bool // the keys of returned items
@@ -28,7 +28,7 @@ type evidence struct {
 	previous   map[string]string // the last value of these, and of the number
 }
 
-// returned records the key of a returned item: what is the same in the row that sold it.
+// returned records the key of a returned item, which the row that sold it also has.
 func (e *evidence) returned(key [16]byte, example string) {
 	if e.returns == nil {
 		e.returns, e.example = map[[16]byte]bool{}, example
@@ -82,7 +82,7 @@ func (s *soldItems) sell(key [16]byte, item soldItem) {
 	}
 }
 
-// keepReturn keeps a return until all orders are read, or returns it refused.
+// keepReturn keeps a return until all orders are read, or refuses it and returns it.
 func (r *reading) keepReturn(item returnedItem) []Record {
 	for _, cell := range item.record.Rows[0].Cells {
 		r.sold.bytes += len(cell)
@@ -142,8 +142,8 @@ func (r *reading) attachRefunds() []Record {
 // equalRefunds counts refunds by their content.
 type equalRefunds map[[16]byte]int
 
-// reference identifies a refund by its content and the number of equal ones before it: two equal refunds of an order are
-// both stored, and a second import stores nothing. Stored references must not change.
+// reference identifies a refund by its content and the number of equal ones before it: two equal refunds of an order
+// are both stored, and a second import stores nothing. Stored references must not change.
 func (e equalRefunds) reference(prefix, order string, at time.Time, amount money.Cents) string {
 	content := prefix + at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) + ":" + amount.String()
 	key := keyOf(order, content)

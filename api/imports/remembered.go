@@ -11,7 +11,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
 
-// open is Open with the remembered mappings of files for which given has none. It returns the settings that it used,
+// open is Open with the remembered mappings of files without a mapping in given. It returns the settings that it used,
 // and the names of the remembered ones.
 func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Tenant, given Settings) (
 	set *Set, used Settings, names []string, err error,
@@ -62,9 +62,9 @@ func (m *Importer) recall(ctx context.Context, tenant tenancy.ID, files []File, 
 	return used, names, nil
 }
 
-// toRemember returns the mappings that the next import of files with the same headers uses, by position of the
-// columns, because names can differ in case and spaces. It returns nil for a header that has none, or different ones
-// in two files. Those of imports by the command are not remembered.
+// toRemember returns the mappings that the next import of files with the same headers uses, by position of the columns,
+// because names can differ in case and spaces. It returns nil for a header without a mapping, or with different
+// mappings in two files. Mappings of imports by the command are not remembered.
 func (d details) toRemember() map[changeplan.Header][]string {
 	if d.Remembered == nil {
 		return nil
@@ -106,8 +106,8 @@ func (m *Importer) remember(ctx context.Context, tenant tenancy.ID, plan changep
 	return changeplan.RememberMappings(ctx, m.db, tenant, d.toRemember())
 }
 
-// forget deletes the mappings of a plan that is being undone, unless a later import has replaced them: they may be the
-// reason for undoing it.
+// forget deletes the mappings of a plan that is being undone, because they may be the reason for the undo. Mappings
+// that a later import has replaced stay.
 func (m *Importer) forget(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
 	d, err := readDetails(plan)
 	if err != nil {

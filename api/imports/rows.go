@@ -28,7 +28,7 @@ type PlanRow struct {
 	New      map[string]any       `json:"new"`
 	Notes    []string             `json:"notes"`
 	Problems tenancy.InvalidError `json:"problems"` // by column
-	// ProductID is that of a product that a plan changes by field. Kept is set if something else has changed it.
+	// ProductID is the id of a product that a plan changes by field. Kept is set if something else has changed it.
 	ProductID int64         `json:"-"`
 	HasIndex  bool          `json:"-"` // Line is the index in a request
 	Kept      *tenancy.Kept `json:"-"`
@@ -42,7 +42,7 @@ type RowFilter struct {
 	Page   paging.Page
 }
 
-// Rows returns a page of the rows of a plan. Of an import that was applied they have what happened to them.
+// Rows returns a page of the rows of a plan. Rows of an applied import have what happened to them.
 func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilter) (paging.List[PlanRow], error) {
 	list := paging.List[PlanRow]{Items: []PlanRow{}}
 	if _, err := j.get(ctx, tenant, id); err != nil {
@@ -168,7 +168,7 @@ func (i Import) readable() []File {
 }
 
 // WriteRefused writes the refused rows of an import as they were in its file, with a column for the reason, which an
-// import ignores. The rows of several files are several files of a ZIP.
+// import ignores. The rows of several files become a ZIP with a file for each.
 func (j *Jobs) WriteRefused(ctx context.Context, tenant tenancy.ID, i Import, w io.Writer) error {
 	files := i.readable()
 	switch len(files) {

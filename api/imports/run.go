@@ -41,7 +41,7 @@ type Options struct {
 type details struct {
 	Files    []File   `json:"files"`
 	Settings Settings `json:"settings"`
-	// Remembered are the names of the settings that come from an earlier import: only the mapping is remembered. It is
+	// Remembered are the names of the settings that come from an earlier import; only the mapping is remembered. It is
 	// nil before the files are read, and in imports by the command, which neither uses nor stores mappings.
 	Remembered []string    `json:"remembered"`
 	Currency   string      `json:"currency"`
@@ -65,15 +65,15 @@ func NewRunner(db *tenancy.DB, tenant tenancy.Tenant, o Options) *Runner {
 	return &Runner{m, changeplan.New(db, map[string]changeplan.Kind{PlanKind: m}), tenant, o}
 }
 
-// QuestionsError has the settings without which files cannot be read.
+// QuestionsError lists the settings that are needed to read the files.
 type QuestionsError struct{ Questions []Question }
 
 func (e QuestionsError) Error() string {
 	return fmt.Sprintf("%s can be read in different ways: %s is required", e.Questions[0].File, e.Questions[0].ID)
 }
 
-// Import plans and applies the records of the files of dir. It returns a QuestionsError if it needs more settings. If ctx
-// is cancelled while it plans, nothing is imported. Otherwise Resume can continue the plan of the report.
+// Import plans and applies the records of the files of dir. It returns a QuestionsError if it needs more settings. If
+// ctx is cancelled while it plans, nothing is imported. Otherwise Resume can continue the plan of the report.
 func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 	zone, err := tenancy.LoadZone(r.tenant.Timezone)
 	if err != nil {
@@ -188,7 +188,8 @@ func (r *Runner) work(ctx context.Context, id int64) (Report, error) {
 	return report, errors.Join(err, reportErr)
 }
 
-// Resume continues an import, or its undo, that was interrupted or killed. It returns ErrIncomplete if it was killed while planning.
+// Resume continues an import, or its undo, that was interrupted or killed. It returns ErrIncomplete if it was killed
+// while planning.
 func (r *Runner) Resume(ctx context.Context, id int64) (Report, error) {
 	plan, err := r.get(ctx, id)
 	if err != nil {

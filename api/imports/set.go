@@ -226,8 +226,8 @@ func (r *reading) recordsOf(g group) []Record {
 	return records
 }
 
-// inSequence returns the sources in the sequence in which they are read. Sources of which each has a part of an order
-// are read together.
+// inSequence returns the sources in the sequence in which they are read. Sources with parts of the same orders are read
+// together.
 func (r *reading) inSequence() [][]*source {
 	var sequence [][]*source
 	for _, kind := range []Kind{

@@ -101,7 +101,7 @@ func withoutEmpty(mapping map[string]string) map[string]string {
 // notOfProducts are fields that only sales have.
 var notOfProducts = []string{"number", "placed_at", "customer.id", "customer.name", "refund", "refunded_at", "line_total"}
 
-// sheetFormat returns what a file with these fields has, or nil if they are too few.
+// sheetFormat returns the format of a file with these fields, or nil if they are too few.
 func sheetFormat(has map[string]bool) *format {
 	item := has["sku"] || has["name"]
 	switch {
@@ -117,7 +117,7 @@ func (s *source) useMapping(f *format) {
 	s.use(f, func(column string) string { return s.Mapping[column] })
 }
 
-// applyMapping uses the mapping of a person. The header is the row with its columns.
+// applyMapping uses the mapping of a user. The header is the row with its columns.
 func (s *source) applyMapping(mapping map[string]string) (score int, err error) {
 	s.Mapping, s.Examples = map[string]string{}, map[string][]string{}
 	has := map[string]bool{}
@@ -178,7 +178,7 @@ func (r *reading) product(c cells, p *catalog.PlanRow, notes []Note) Record {
 // ofOrder are the amounts that each row of an order may repeat.
 var ofOrder = []string{"discount_total", "tax_total", "shipping_total", "refund"}
 
-// observeSheet records returns, and which amounts of an order differ between its rows and are amounts of the row then.
+// observeSheet records returns, and which amounts of orders differ between rows and so belong to the row.
 func observeSheet(s *source, c cells) {
 	if s.seen.perLine == nil {
 		s.seen.perLine, s.seen.previous = map[string]bool{}, map[string]string{}
@@ -233,7 +233,7 @@ func (c cells) taxIncluded(settings Settings) bool {
 	return included
 }
 
-// ofOrder returns an amount of an order: the sum of its rows, or once what all rows repeat.
+// ofOrder returns an amount of an order: the sum of its rows, or the one value that all rows repeat.
 func (b *builder) ofOrder(rows []cells, field string) (sum int64) {
 	for _, c := range rows {
 		amount := b.cells(c).cents(field, field)

@@ -58,7 +58,7 @@ func observeShopifyProduct(s *source, c cells, names shopifyNames) {
 	}
 }
 
-// variantName returns the name of a variant as orders have it: "Shirt - S / Red".
+// variantName returns the name of a variant as in orders: "Shirt - S / Red".
 func variantName(title string, options ...string) string {
 	var values []string
 	for _, option := range options {
@@ -224,7 +224,7 @@ func readShopifyOrder(r *reading, g group) []Record {
 	return b.withRefunds(c, status)
 }
 
-// shopifyLine adds a line of an order. A tip is returned instead: it is no part of Subtotal.
+// shopifyLine adds a line of an order. It returns a tip instead, because tips are not part of Subtotal.
 func (b *builder) shopifyLine(row int, c cells) (tip int64) {
 	name, sku := c.text("lineitem name"), c.text("lineitem sku")
 	quantity, ok := c.integer("lineitem quantity", "quantity")

@@ -16,7 +16,7 @@ import (
 const (
 	maxRows     = 5_000_000
 	headerRows  = 30        // the header is one of them
-	maxOrderIDs = 2_000_000 // whose rows can be known to be together; each needs about 20 bytes
+	maxOrderIDs = 2_000_000 // orders for which adjacent rows are detected, about 20 bytes each
 	numExamples = 3
 )
 
@@ -182,7 +182,7 @@ func (s *source) addExample(column, cell string) {
 	}
 }
 
-// decide sets the forms of columns, and returns what must be asked.
+// decide sets the forms of columns, and returns the questions.
 func (s *source) decide(settings Settings) (questions []Question) {
 	for i, column := range s.Header {
 		form := &s.forms[i]

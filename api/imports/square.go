@@ -85,7 +85,7 @@ func squareCategory(categories string) string {
 }
 
 // Square's details have a row for each line of a sale; its transactions have a row for each sale, without lines. Both
-// are read together. Refunds have a number of their own.
+// are read together. Refunds have separate numbers.
 var (
 	squareDetails = &format{
 		name: "square_sales", kind: Order, family: "square", order: "transaction id", items: true, read: readSquareSale,

@@ -16,7 +16,7 @@ const (
 )
 
 // Total is the sum of the orders of a plan in a month and a channel, to compare with the system that the files come
-// from. Orders that are stored already are included, refused ones are not. Refunds have rows of their own without a
+// from. Orders that are already stored are included, refused ones are not. Refunds have separate rows without a
 // channel.
 type Total struct {
 	Month     string      `json:"month"`   // 2026-03

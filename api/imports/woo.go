@@ -99,14 +99,14 @@ type wooItem struct {
 	quantity, subtotal, total int64
 }
 
-// wooStates are what the states of orders mean.
+// wooStates maps the states of orders to their meaning.
 var wooStates = map[string]string{
 	"completed": "sold", "processing": "sold", "on-hold": "sold", "on hold": "sold", "refunded": "refunded",
 	"cancelled": "cancelled", "pending": "ignored", "pending payment": "ignored", "failed": "ignored",
 	"checkout-draft": "ignored", "draft": "ignored", "trash": "ignored",
 }
 
-// readWooOrder returns how a layout is read, of which items returns those of a row.
+// readWooOrder returns the reader of a layout; items returns the items of a row.
 func readWooOrder(items func(cells) []wooItem) func(*reading, group) []Record {
 	return func(r *reading, g group) []Record {
 		if g.number == "" {

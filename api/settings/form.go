@@ -16,8 +16,8 @@ import (
 	"github.com/storeroom/storeroom/keys"
 )
 
-// form is a form as the user filled it in, with its validation errors. The field request
-// contains random text, so that a form that is sent twice creates one key or link.
+// form is a form as the user filled it in, with its validation errors. The field request contains random text, so that
+// a form that is sent twice creates only one key or link.
 type form struct {
 	url.Values
 	Errors fieldErrors
@@ -91,7 +91,7 @@ var options = map[string][]option{
 	},
 	// The days that the page about usage shows.
 	"usage": {{"7", "Last 7 days", ""}, {"30", "Last 30 days", ""}, {"90", "Last 90 days", ""}},
-	// The prefixes of actions that the audit log can be limited to.
+	// The prefixes of actions by which the audit log can be filtered.
 	"act": {
 		{"", "All actions", ""},
 		{"customer.", "Customers", ""},
@@ -103,7 +103,7 @@ var options = map[string][]option{
 	},
 }
 
-// presetLabel returns the label of the preset that equals the permissions, or that of other permissions.
+// presetLabel returns the label of the preset with these permissions, or the label of other permissions.
 func presetLabel(permissions keys.Permissions) string {
 	i := slices.IndexFunc(options["preset"], func(o option) bool { return o.Value == permissions.Preset() })
 	return options["preset"][i].Label

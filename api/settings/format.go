@@ -18,7 +18,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// maxExact is the largest number that a float64 has exactly, in cents.
+// maxExact is the largest number of cents that a float64 represents exactly.
 const maxExact = 1 << 53
 
 var scale0, scale1, scale2 = number.Scale(0), number.Scale(1), number.Scale(2)

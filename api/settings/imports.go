@@ -35,7 +35,7 @@ const (
 const uploadPattern = "/settings/t/{slug}/imports"
 
 // Upload reports whether a request may send files: its path takes them, and its user is signed in and may import. The
-// caller must ask before it receives a large form, because anyone could fill the disk otherwise.
+// caller must check this before it receives a large form, because otherwise anyone could fill the disk.
 func (p *Pages) Upload(r *http.Request) (wanted, allowed bool) {
 	route := chi.NewRouteContext()
 	if r.Method != http.MethodPost || !p.mux.Match(route, r.Method, cmp.Or(r.URL.RawPath, r.URL.Path)) ||
@@ -117,7 +117,7 @@ var importActions = []imports.Action{
 	imports.Created, imports.Updated, imports.Unchanged, imports.Refused, imports.Ignored,
 }
 
-// showImport shows an import: what is to be answered, what it would change, how far it is, or its result.
+// showImport shows the questions, the planned changes, the progress or the result of an import.
 func (p *Pages) showImport(w http.ResponseWriter, r *http.Request, u user) error {
 	return p.showImportWith(w, r, u, http.StatusOK, nil)
 }
@@ -213,7 +213,7 @@ func (p importPage) Examples(id string) string {
 	return strings.Join(examples[:min(3, len(examples))], ", ")
 }
 
-// Mapped are the files whose columns a person can map.
+// Mapped are the files whose columns a user can map.
 func (p importPage) Mapped() []imports.File {
 	return slices.DeleteFunc(slices.Clone(p.Files), func(f imports.File) bool {
 		return f.Problem != "" || f.Format != "" && !strings.HasPrefix(f.Format, "spreadsheet")
@@ -270,7 +270,7 @@ func problemsOf(row imports.PlanRow) (all []string) {
 	return all
 }
 
-// ProgressText says how many rows are done.
+// ProgressText returns how many rows are done, in words.
 func (p importPage) ProgressText(f formatter) string {
 	if p.Progress.Of == nil {
 		return f.Count(p.Progress.Rows) + " rows read"

@@ -17,8 +17,8 @@ import (
 // inviteFields are the names of the fields of an invitation in error messages.
 var inviteFields = map[string]string{"email": "The e-mail address", "role": "The role"}
 
-// Limits of links that a user creates, and all owners of a tenant. Owners can use their
-// own invitations, and so find out about one e-mail address with each.
+// Limits of the links of a user, and of all owners of a tenant. An owner can open an invitation and so find out whether
+// one e-mail address has an account.
 var (
 	linksOfUser   = ratelimit.Refill{Burst: 10, Every: time.Minute}
 	linksOfTenant = ratelimit.Refill{Burst: 100, Every: 10 * time.Minute}

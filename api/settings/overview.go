@@ -21,7 +21,7 @@ import (
 const (
 	// maxRangeDays limits the days of the overview, as of a report.
 	maxRangeDays = 7320
-	// A range of more days has a bar for each week, and of more weeks for each month.
+	// A longer range has a bar for each week or, with too many weeks, for each month.
 	maxDayBars, maxWeekBars = 45, 26
 	overviewProducts        = 10
 )
@@ -114,7 +114,7 @@ type chartRow struct {
 	Now, Before reports.Sums
 }
 
-// showOverview shows the figures of a period, and those that it is compared with.
+// showOverview shows the figures of a period and of the period that it is compared with.
 func (p *Pages) showOverview(w http.ResponseWriter, r *http.Request, u user) error {
 	form, selected := readRange(r, tenancy.DayOf(time.Now(), u.Format.zone))
 	page := overviewPage{rangeForm: form, Format: u.Format, Range: selected}

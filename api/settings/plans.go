@@ -70,8 +70,7 @@ func (k planKind) undo(w http.ResponseWriter, r *http.Request, u user) error {
 	return k.after(w, r, u, k.jobs().Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
 }
 
-// after shows the import or the plan. If its state has changed meanwhile, for example by another tab, the page shows
-// that.
+// after shows the import or the plan, in its new state if another tab, for example, has changed it.
 func (k planKind) after(w http.ResponseWriter, r *http.Request, u user, err error) error {
 	if err != nil && !errors.Is(err, changeplan.ErrState) {
 		return err
@@ -97,7 +96,7 @@ var planActions = []imports.Action{imports.Created, imports.Updated, imports.Unc
 // skippedRows selects the rows that something else has changed.
 const skippedRows = "skipped"
 
-// showPlan shows what a plan would change, how far it is, or its result.
+// showPlan shows the changes, the progress or the result of a plan.
 func (p *Pages) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
 	i, err := p.Changes.Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {

@@ -81,8 +81,8 @@ func formToken(cookie string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// hasOrigin reports whether a request shows which site sent it, or has the token of a form.
-// CrossOriginProtection has checked the headers, and lets a request without them pass.
+// hasOrigin reports whether a request has a header that names its origin, or the token of a form. CrossOriginProtection
+// has checked the headers, but accepts a request without them.
 func (p *Pages) hasOrigin(r *http.Request) bool {
 	if r.Method != http.MethodPost || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return true

@@ -53,7 +53,7 @@ type Options struct {
 	Limiter *ratelimit.Limiter
 	Imports *imports.Jobs
 	Changes *imports.Changes
-	// Webhooks has the endpoints to which changes are sent.
+	// Webhooks has the endpoints that get changes.
 	Webhooks *webhooks.Store
 	// BaseURL is the public URL of the service. Its scheme decides whether the session
 	// cookie is secure; see CheckBaseURL.

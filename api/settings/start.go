@@ -17,9 +17,8 @@ type startPage struct {
 	Selected keys.Key
 }
 
-// Assign returns the command that sets API_KEY. The name of the key is text that
-// another user chose: within single quotes no shell runs it. It is not a comment,
-// because zsh runs comments.
+// Assign returns the command that sets API_KEY. Another user may have chosen the name of the key: in single quotes, no
+// shell runs it. It is not a comment, because zsh runs comments.
 func (s startPage) Assign() string {
 	key := "your key"
 	if s.Selected.Name != "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// throttled runs test with the name of a new user. It repeats the test if an instance
-// decided in memory meanwhile, because those decisions do not count in Redis.
+// throttled runs test with the name of a new user. It repeats the test if an instance has decided in memory, because
+// those decisions do not count in Redis.
 func (s *site) throttled(t *testing.T, test func(name string) (failure string)) {
 	t.Helper()
 	for n := 1; ; n++ {

@@ -43,8 +43,8 @@ func RunChild() int {
 // maxSeconds is the CPU time of a child. 50 megapixels need a few seconds.
 const maxSeconds = 20
 
-// limitChild makes the kernel end a child that exceeds its limits, and prefer it to other processes when memory or
-// CPU time is short. A sandbox may forbid the last two.
+// limitChild makes the kernel end a child that exceeds its limits, or before other processes when memory is short, and
+// lowers its priority. A sandbox may forbid the last two.
 func limitChild(memory int64) error {
 	const dataSegment = 2 // RLIMIT_DATA; address space that is only reserved does not count
 	for resource, limit := range map[int]uint64{

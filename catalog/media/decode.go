@@ -23,8 +23,8 @@ const (
 	otherMemory = 128 << 20
 )
 
-// maxScans limits the scans of a progressive JPEG file, which has ten or so. Each goes through all pixels, whatever its
-// size, so a small file could need minutes.
+// maxScans limits the scans of a progressive JPEG file, which normally has about ten. A scan visits all pixels,
+// whatever its size, so a small file could need minutes.
 const maxScans = 200
 
 var startOfScan = []byte{0xff, 0xda} // data of a picture does not contain it
@@ -34,7 +34,7 @@ type format struct {
 	name   string
 	decode func([]byte) (image.Image, error)
 	config func([]byte) (image.Config, error)
-	// need returns the bytes of memory that decode uses for so many pixels.
+	// need returns the bytes of memory that decode uses.
 	need        func(upload []byte, c image.Config) int64
 	orientation func([]byte) int // of EXIF
 }

@@ -1,11 +1,11 @@
 // Package media decodes, stores and reads the pictures of products.
 //
-// A child process decodes an upload and encodes it again, in several sizes. Only what it encodes is stored: metadata,
-// color profiles and whatever else is in an upload are lost. So a file in the storage is always a plain JPEG or PNG
+// A child process decodes an upload and encodes it again, in several sizes. Only its output is stored, without
+// metadata, color profiles or anything else in the upload, so a file in the storage is always a plain JPEG or PNG
 // picture. The child has limits of memory and CPU time, because nothing can abort a decoder in this process.
 //
-// The storage is a folder or a bucket. A picture has a random name, TOKEN.jpg, and its other sizes are TOKEN-160.jpg and
-// so on. Files never change. Package catalog records which of them are in use.
+// The storage is a folder or a bucket. A picture has a random name, TOKEN.jpg, and its other sizes are TOKEN-160.jpg
+// and so on. Files never change. Package catalog records which of them are in use.
 package media
 
 import (
@@ -35,10 +35,10 @@ const (
 	fullSize = 2560
 )
 
-// Widths are those of the smaller pictures. A picture fits into a box of a width and twice this width as its height.
+// Widths are the widths of the smaller pictures. Each picture fits into a box of its width and twice the height.
 var Widths = []int{160, 480, 1200}
 
-// Has reports whether a picture has a smaller one of a width.
+// Has reports whether a picture has a smaller picture of a width.
 func Has(width, height, smaller int) bool { return width > smaller || height > 2*smaller }
 
 // ErrStorage reports that the storage failed. The caller may try again.
@@ -84,7 +84,7 @@ func schemes() []string {
 	})
 }
 
-// CheckURL returns why a URL is not one of a storage. The error does not quote the URL.
+// CheckURL returns an error if a URL is not that of a storage. The error does not quote the URL.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	switch {

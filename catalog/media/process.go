@@ -36,8 +36,8 @@ type Processed struct {
 	content       io.Reader
 }
 
-// Process decodes an upload in a child process with so much memory. buffer gets what the child writes; newReader reads
-// it. It returns an InvalidError, which is also an ErrUnsupported, if the upload is not a picture that is accepted.
+// Process decodes an upload in a child process with a memory limit. buffer gets the output of the child; newReader
+// reads it. Process returns an InvalidError, which is also an ErrUnsupported, if the picture is not accepted.
 func Process(
 	ctx context.Context, memory int64, upload io.Reader, buffer io.Writer, newReader func() io.Reader,
 ) (p Processed, err error) {
@@ -122,7 +122,7 @@ func (r *remembered) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// limited drops what exceeds a number of bytes.
+// limited drops everything after a number of bytes.
 type limited struct {
 	to   *bytes.Buffer
 	left int

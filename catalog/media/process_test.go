@@ -540,7 +540,7 @@ func TestLargePicturesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 	}
 }
 
-// The kernel ends a child that needs more memory than its limit, whatever the headers say.
+// The kernel ends a child that needs more memory than its limit, whatever the headers contain.
 func TestAChildHasAMemoryLimit(t *testing.T) {
 	t.Parallel()
 	upload := emptyPNG(t, 10_000, 5_000, 8, 6, 0, 32)

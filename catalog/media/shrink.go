@@ -111,7 +111,7 @@ func (s span) weight(i int) uint64 {
 // width is the sum of all weights.
 func (s span) width() uint64 { return s.first + s.last + uint64(max(0, s.to-s.from-1))*unit }
 
-// orient returns the picture as the EXIF orientation, 1 to 8, says that it is to be shown.
+// orient returns the picture turned according to the EXIF orientation, 1 to 8.
 func orient(p *image.RGBA, orientation int) *image.RGBA {
 	w, h := p.Rect.Dx(), p.Rect.Dy()
 	if orientation <= 1 || orientation > 8 {

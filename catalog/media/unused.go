@@ -12,8 +12,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Reserve records a file before it is written, so that it is deleted if no product uses it within an hour, also if the
-// tenant is deleted meanwhile. It returns ErrNotFound if the tenant does not exist any more.
+// Reserve records a file before it is written, so that it is deleted if no product uses it within an hour, even if the
+// tenant is deleted in the meantime. It returns ErrNotFound if the tenant no longer exists.
 func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
 	reserved, err := tenancy.One[struct{ Done bool }](ctx, db, tenant, `select reserve_media($1) as done`, file)
 	if err == nil && !reserved.Done {
@@ -22,7 +22,7 @@ func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string
 	return err
 }
 
-// ReserveForPlan is Reserve until a time that identifies the plan which uses the picture, for ReleasePlan.
+// ReserveForPlan is Reserve until a time that also identifies the plan of the picture, for ReleasePlan.
 func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, p Processed, until time.Time) error {
 	return db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		var reserved bool
@@ -78,8 +78,8 @@ const (
 	deleteTimeout  = time.Minute // of a batch
 )
 
-// DeleteUnusedPeriodically deletes the files that no product uses any more, now and after each minute, until ctx ends.
-// Any number of instances may do this.
+// DeleteUnusedPeriodically deletes the files that no product uses, now and after each minute, until ctx ends. Any
+// number of instances may do this.
 func (s *Store) DeleteUnusedPeriodically(ctx context.Context, db *tenancy.DB, logger *slog.Logger) {
 	tenancy.Repeat(ctx, deleteInterval, logger, func() error {
 		_, err := s.DeleteUnused(ctx, db)

@@ -151,8 +151,8 @@ func writeWide(w io.Writer, columns, rows int, cell func(int) string) error {
 	return nil
 }
 
-// writeXLSX writes a workbook of products whose names and SKUs are shared strings. The entries are not compressed, so that
-// the size is that of the text.
+// writeXLSX writes a workbook of products whose names and SKUs are shared strings. The entries are not compressed, so
+// that the size is that of the text.
 func writeXLSX(w io.Writer, rows int) error {
 	archive := zip.NewWriter(w)
 	add := func(name, content string, more func(io.Writer)) error {

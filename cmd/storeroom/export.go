@@ -98,8 +98,8 @@ func replaceFile(path string, write func(io.Writer) error) (err error) {
 	return err
 }
 
-// exporting returns a function that shows the progress of an export, or nil if stderr is not a terminal, and one that
-// removes what it shows.
+// exporting returns a function that shows the progress of an export, or nil if stderr is not a terminal, and a function
+// that removes the progress.
 func (c console) exporting() (draw func(what string, done, total int), erase func()) {
 	screen, ok := c.stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(screen.Fd())) {

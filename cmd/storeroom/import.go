@@ -38,7 +38,7 @@ func (c console) importCommand() *cli.Command {
 			"All rows are checked before the first one is written. If an import is interrupted, --resume continues it,",
 			"and `storeroom import undo` undoes it.",
 			"Exit code: 0 if all rows were imported, 2 if some were refused, 1 if the import failed."),
-		// The library would require a required flag also before the name of the subcommand.
+		// The library would also require a required flag before the name of the subcommand.
 		stringFlag("tenant", "slug of the tenant (required)"), stringFlag("errors", "write all refused rows to this CSV file"),
 		&cli.BoolFlag{Name: "dry-run", Usage: "check the files and count the rows; import nothing"},
 		&cli.StringSliceFlag{Name: "set", Usage: "how to read files: date_order=dmy, decimal=, or another setting"},
@@ -141,7 +141,7 @@ func importSettings(pairs []string) (settings imports.Settings, err error) {
 	return settings, nil
 }
 
-// describeQuestions asks for the settings without which files cannot be read.
+// describeQuestions asks for the settings that are needed to read the files.
 func describeQuestions(questions []imports.Question) string {
 	var lines []string
 	for _, q := range questions {
@@ -160,7 +160,7 @@ func describeQuestions(questions []imports.Question) string {
 	return strings.Join(lines, "\n")
 }
 
-// importError explains errors of a number of an import.
+// importError explains errors about the number of an import.
 func importError(err error, id int64) error {
 	switch {
 	case errors.Is(err, tenancy.ErrNotFound):
@@ -252,7 +252,7 @@ type importJSON struct {
 	Notes []imports.NoteCount `json:"notes"`
 }
 
-// printImport prints the number of imported rows, also if the import failed.
+// printImport prints the number of imported rows, even if the import failed.
 func (o operation) printImport(report imports.Report) error {
 	if len(report.PassedOver) > 0 {
 		fmt.Fprintf(o.stderr, "skipped %s: only files of known columns are imported\n",

@@ -90,8 +90,8 @@ func (p program) mustKillImport(t *testing.T, db *pgx.Conn, condition string, ar
 	}
 }
 
-// An import of an archive that was killed at seven points loses and duplicates nothing: the archive of the new tenant has
-// the same rows and as many pictures.
+// An import of an archive that was killed at seven points loses and duplicates nothing: the archive of the new tenant
+// has the same rows and as many pictures.
 func TestAKilledImportOfAnArchiveGivesTheSameArchive(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)

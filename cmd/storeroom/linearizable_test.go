@@ -17,8 +17,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Concurrent clients adjust, change, sell and read the same products, and cancel orders, and some disconnect during a request. There must be one
-// order of all operations that explains every response and agrees with real time.
+// Concurrent clients adjust, change, sell and read the same products, and cancel orders, and some disconnect during a
+// request. There must be one order of all operations that explains every response and agrees with real time.
 func TestStockIsLinearizable(t *testing.T) {
 	t.Parallel()
 	const clients, requests, products, seed = 8, 75, 3, 20260302

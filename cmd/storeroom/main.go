@@ -1,9 +1,9 @@
 // Command storeroom serves the catalog and the reports of many tenants over HTTP. It is also the tool of the operator.
 //
-// serve connects to PostgreSQL as the runtime role, which row-level security restricts to one tenant at a time.
-// migrate and the commands of the operator (tenant, key, user, import, export, customer, verify, rebuild) connect as the
-// migrator. dev starts private servers, creates a demo shop and serves it. Each command has one file. serve and dev start
-// the program again as a child process for each uploaded picture.
+// serve connects to PostgreSQL as the runtime role, which row-level security restricts to one tenant at a time. migrate
+// and the commands of the operator (tenant, key, user, import, export, customer, verify, rebuild) connect as the
+// migrator. dev starts private servers, creates a demo shop and serves it. Each command has one file. serve and dev
+// start the program again as a child process for each uploaded picture.
 package main
 
 import (

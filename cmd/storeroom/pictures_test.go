@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A server is killed while it decodes, stores or records pictures. Afterwards each image has all its files, and no other
-// file is left.
+// A server is killed while it decodes, stores or records pictures. Afterwards each image has all its files, and no
+// other file is left.
 func TestAKilledUploadLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("REDIS_URL=" + privateRedis(t))

@@ -16,10 +16,10 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// maxFailed is how many tenants verify --all cannot read before it ends: then the database is the reason.
+// maxFailed is how many unreadable tenants end verify --all, because the database must be the cause.
 const maxFailed = 3
 
-// maxDifferences is the largest number of differences that verify reports for the catalog and for the sales each.
+// maxDifferences is the largest number of differences that verify reports, each for the catalog and for the sales.
 const maxDifferences = 1000
 
 func (c console) verifyCommand() *cli.Command {

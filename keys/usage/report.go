@@ -49,7 +49,7 @@ type KeyUsage struct {
 	Periods []Counts     // one for each of the Starts
 }
 
-// Key identifies a key, also one that is revoked, expired or rolled.
+// Key identifies a key, which may be revoked, expired or rolled.
 type Key struct {
 	ID     int64
 	Name   string

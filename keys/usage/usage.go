@@ -6,10 +6,9 @@
 // minute, and by bucket of duration. Percentiles and the busiest minute are computed when
 // they are read, so they are correct for any number of instances.
 //
-// A process that is killed loses the counts of at most ten seconds. While PostgreSQL is
-// unavailable, the counts stay in memory; above a limit, the oldest are dropped. If
-// a connection breaks during a write, PostgreSQL may have committed it; the counts are then
-// dropped, so that nothing counts twice. A metric counts dropped requests.
+// A killed process loses the counts of at most ten seconds. While PostgreSQL is unavailable, the counts stay in memory;
+// above a limit, the oldest are dropped. If a connection breaks during a write, PostgreSQL may have committed it; the
+// counts are then dropped, so that nothing counts twice. A metric counts dropped requests.
 //
 // Requests without a valid key are not recorded. A revoked, expired or rolled key keeps its
 // usage. Usage is deleted after 90 days, and with its tenant.

@@ -97,7 +97,7 @@ func ArchiveChannels(rows Rows[sales.Channel]) Sheet {
 	}, rows)
 }
 
-// ArchiveCustomers returns customers, also those that were erased.
+// ArchiveCustomers returns customers, including erased ones.
 func ArchiveCustomers(rows Rows[sales.StoredCustomer]) Sheet {
 	type c = sales.StoredCustomer
 	return newSheet("customers", []column[c]{
@@ -108,7 +108,7 @@ func ArchiveCustomers(rows Rows[sales.StoredCustomer]) Sheet {
 	}, rows)
 }
 
-// ArchiveSoldProducts returns what items store of products.
+// ArchiveSoldProducts returns the products as they were sold.
 func ArchiveSoldProducts(rows Rows[sales.SoldProduct]) Sheet {
 	type p = sales.SoldProduct
 	return newSheet("sold_products", []column[p]{

@@ -17,8 +17,8 @@ import (
 	"github.com/storeroom/storeroom/reports"
 )
 
-// Days returns a sales summary by day: the CSV file, and the sheet Daily. With a comparison it
-// has the figures of the day that each day is compared with, and the changes.
+// Days returns a sales summary by day: the CSV file, and the sheet Daily. With a comparison it also has the figures of
+// the compared day, and the changes.
 func Days(s reports.Summary) Sheet {
 	now := func(p reports.DayPair) reports.Sums { return p.Now.Sums }
 	columns := []column[reports.DayPair]{{"date", 12, func(p reports.DayPair) cell { return dayOf(p.Now.Day) }}}
@@ -34,7 +34,7 @@ func Days(s reports.Summary) Sheet {
 	return newSheet("Daily", columns, listRows(s.PairDays()))
 }
 
-// changeColumns returns each figure of before, and by how many percent now differs.
+// changeColumns returns each figure of before and its change in percent.
 func changeColumns[T any](sums func(T) (now, before reports.Sums)) []column[T] {
 	columns := metricColumns(reports.Figures, "compared_", func(row T) reports.Sums {
 		_, before := sums(row)
@@ -117,8 +117,8 @@ func Products(rows Rows[reports.ProductSums]) Sheet {
 		metricColumns(reports.ProductColumns, "", func(p reports.ProductSums) reports.Sums { return p.Sums })...), rows)
 }
 
-// Channels returns the sales by channel. With a comparison it has the figures of the range that
-// this is compared with, and the changes.
+// Channels returns the sales by channel. With a comparison it also has the figures of the compared range, and the
+// changes.
 func Channels(c reports.Channels) Sheet {
 	columns := []column[reports.ChannelPair]{
 		{"channel", 20, func(p reports.ChannelPair) cell { return textOf(p.Now.Channel) }},

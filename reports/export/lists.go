@@ -11,7 +11,7 @@ import (
 // calculated, such as revenue.
 
 // Catalog returns products. Tags are joined with ";", and a backslash precedes this character in a tag. Images are the
-// URLs of those that have no file, joined with a blank: an import cannot create files.
+// URLs of images without a file, joined with a blank, because an import cannot create files.
 func Catalog(rows Rows[catalog.Product]) Sheet {
 	images := column[catalog.Product]{"images", 40, func(p catalog.Product) cell {
 		return textOf(strings.Join(catalog.URLs(p.Images), " "))

@@ -255,14 +255,14 @@ func newStyles(book *excelize.File) (styles, error) {
 	return s, nil
 }
 
-// So many rows, or texts of so many bytes, are kept in memory, so that no CPU is in use while PostgreSQL computes the
-// next ones.
+// So many rows, or texts of so many bytes, are kept in memory, so that no CPU is held while PostgreSQL computes the
+// next rows.
 const (
 	batchRows  = 200
 	batchBytes = 1 << 20
 )
 
-// maxCell is how many UTF-16 units a spreadsheet reads of a cell.
+// maxCell is the maximum number of UTF-16 units in a cell of a spreadsheet.
 const maxCell = 32_767
 
 // cut returns the start of a text that fits into a cell.
@@ -385,7 +385,7 @@ func (w *rowWriter) addRow(values []cell, style func(kind) string) {
 	w.xml.WriteString(`</row>`)
 }
 
-// escapedCode matches what a spreadsheet reads as a character.
+// escapedCode matches codes that a spreadsheet reads as a character.
 var escapedCode = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
 
 // setLayout sets the widths of the columns, and keeps their names visible. It removes the dimension of the sheet, which

@@ -45,8 +45,8 @@ select `+customerColumns+`
  limit 500`, firstID, func(c StoredCustomer) []any { return []any{c.RowID} }, f)
 }
 
-// SoldProduct is what items store of a product: as it was when it was sold. The ids are those of the catalog, also of
-// what was deleted since. ProductID is nil for a SKU that the catalog did not have.
+// SoldProduct is a product as it was when it was sold. The ids are those of the catalog, even if the object was deleted
+// since. ProductID is nil for a SKU that the catalog did not have.
 type SoldProduct struct {
 	ID           int64
 	ProductID    *int64
@@ -58,7 +58,7 @@ type SoldProduct struct {
 	SellerName   *string
 }
 
-// EachSoldProduct calls f with everything that items store of products, by id. Without an item, it leaves out a row.
+// EachSoldProduct calls f with every sold product that has an item, by id.
 func (s *Store) EachSoldProduct(ctx context.Context, tenant tenancy.ID, f func(SoldProduct) error) error {
 	return walkAll(ctx, s, tenant, "sold products", `
 select p.id, p.product_id, p.sku, p.name, p.category_id, p.category_name, p.seller_id, p.seller_name
@@ -69,7 +69,7 @@ select p.id, p.product_id, p.sku, p.name, p.category_id, p.category_name, p.sell
  limit 500`, firstID, func(p SoldProduct) []any { return []any{p.ID} }, f)
 }
 
-// OrderFact is an order as it is stored. Content is the digest of what was sent.
+// OrderFact is a stored order. Content is the digest of the order as it was sent.
 type OrderFact struct {
 	ID          int64
 	Number      string
@@ -96,7 +96,7 @@ select o.id, o.number, o.placed_at, o.channel, o.discounts, o.tax, o.shipping, o
  limit 500`, []any{time.Time{}, int64(0)}, func(o OrderFact) []any { return []any{o.PlacedAt, o.ID} }, f)
 }
 
-// ItemFact is an item as it is stored.
+// ItemFact is a stored item.
 type ItemFact struct {
 	OrderID     int64
 	OrderNumber string
@@ -144,7 +144,7 @@ select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.qua
 		func(i ItemFact) []any { return []any{i.PlacedAt, i.OrderID} }, f)
 }
 
-// RefundFact is a refund as it is stored. Content is the digest of what was sent.
+// RefundFact is a stored refund. Content is the digest of the refund as it was sent.
 type RefundFact struct {
 	ID          int64
 	OrderNumber string

@@ -24,7 +24,7 @@ type CancelRow struct {
 	Invalid tenancy.InvalidError `json:"-"`
 }
 
-// CancelResult is the outcome of a CancelRow. Unchanged means that the order is cancelled already. If Outcome is
+// CancelResult is the outcome of a CancelRow. Unchanged means that the order was already cancelled. If Outcome is
 // Failed, Err is an InvalidError (cancelled_at), or tenancy.ErrNotFound if the order does not exist. ID is that of the
 // order.
 type CancelResult struct {

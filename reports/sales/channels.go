@@ -65,8 +65,8 @@ func (s *Store) ChannelsByID(ctx context.Context, tenant tenancy.ID, identifiers
 	return found, nil
 }
 
-// CreateChannel adds a channel. An empty WhenShort is Refuse. It returns an InvalidError (identifier, label, when_short,
-// warehouse_id), which includes the validation errors that the caller found.
+// CreateChannel adds a channel. An empty WhenShort is Refuse. It returns an InvalidError (identifier, label,
+// when_short, warehouse_id), which includes the validation errors that the caller found.
 func (s *Store) CreateChannel(
 	ctx context.Context, tenant tenancy.ID, c Channel, invalid tenancy.InvalidError,
 ) (Channel, error) {
@@ -97,7 +97,7 @@ type ChannelUpdate struct {
 	Label       *string
 	TakesStock  *bool
 	WhenShort   *string
-	WarehouseID *int64 // 0 is that of each product
+	WarehouseID *int64 // 0 is the warehouse of each product
 }
 
 // UpdateChannel changes a channel. It returns ErrNotFound, or an InvalidError (label, when_short, warehouse_id) that

@@ -13,7 +13,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// StoredCustomer is a customer as it is stored.
+// StoredCustomer is a stored customer.
 type StoredCustomer struct {
 	RowID     int64  // the position in lists
 	ID        string // the sender's id

@@ -94,15 +94,15 @@ func (s *Store) deleteResponses(ctx context.Context, tenant tenancy.ID, id strin
 	if err != nil {
 		return err
 	}
-	// A separate transaction, which does not lock the customer: a request that claims an
-	// expired key locks the stored response and may wait for the customer.
+	// A separate transaction without a lock on the customer: a request that claims an expired key locks the stored
+	// response and may wait for the customer.
 	_, err = s.db.Exec(ctx, tenant, `
 		delete from idempotency_keys
 		 where tenant_id = $1 and position($2::bytea in body) > 0`, tenant, part)
 	return err
 }
 
-// customerPart is what responses with a customer contain.
+// customerPart returns the JSON that responses with a customer contain.
 func customerPart(id string) ([]byte, error) {
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
@@ -133,7 +133,7 @@ func queueCustomerLocks(q *pgx.Batch, tenant tenancy.ID, orderIDs []int64) {
 		       ) c`, tenant, orderIDs)
 }
 
-// storedCustomer is a customer as it is stored.
+// storedCustomer is a stored customer.
 type storedCustomer struct {
 	Number      string
 	Name, Email *string

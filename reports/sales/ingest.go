@@ -20,14 +20,13 @@ import (
 // what it had read.
 const maxAttempts = 10
 
-// Ingest stores the new orders of rows in one transaction. An invalid row does not
-// affect the others. An order that exists already, or is in rows twice, counts once.
+// Ingest stores the new orders of rows in one transaction. An invalid row does not affect the others. An order that
+// already exists, or is in rows twice, counts once.
 //
-// It needs two round trips: one reads what the orders refer to and which of them
-// exist, one writes; many items need more. If a channel takes stock, another one locks
-// the products: the first order of rows gets the last item. Rows are written in the order of their keys, so that two senders
-// of the same orders cannot deadlock. If another transaction stores an order between
-// the round trips, the unique key fails and Ingest starts over.
+// It needs two round trips: one reads the references of the orders and which orders exist, one writes; many items need
+// more. If a channel takes stock, another round trip locks the products; the first order of rows gets the last item.
+// Rows are written in the order of their keys, so that two senders of the same orders cannot deadlock. If another
+// transaction stores an order between the round trips, the unique key fails and Ingest starts over.
 func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Result, error) {
 	b := newOrderBatch(tenant, rows, time.Now())
 	b.by = s.by
@@ -178,8 +177,8 @@ const ordersByNumber = `
 	unnest($2::text[]) n (number)
 	 cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o`
 
-// queueZone adds the first statements of a transaction that writes. It waits while
-// ChangeZone runs, and reads the time zone of the rollups.
+// queueZone adds the first statements of a write transaction. They wait while ChangeZone runs, and read the time zone
+// of the rollups.
 func queueZone(q *pgx.Batch, tenant tenancy.ID, zones *[]zoneRow) {
 	q.Queue(`select pg_advisory_xact_lock_shared(`+zoneLock+`)`, tenant)
 	tenancy.QueueRows(q, zones, `select timezone from sales_zones where tenant_id = $1`, tenant)
@@ -261,8 +260,8 @@ func (b *orderBatch) existingByNumber() map[string]existingOrder {
 	return existing
 }
 
-// decide sets the results of all rows and the sums of new orders, and calls create for these, as they were sent. It
-// returns the ids of existing orders that were sent again.
+// decide sets the results of all rows and the sums of new orders, and calls create for the new orders, as they were
+// sent. It returns the ids of existing orders that were sent again.
 func (b *orderBatch) decide(
 	existing map[string]existingOrder, products map[string]*soldProduct, create func(*orderRow, []lineSums),
 ) (resent []int64) {
@@ -297,7 +296,7 @@ func (b *orderBatch) decide(
 	return resent
 }
 
-// resent returns the result of an order whose number exists already.
+// resent returns the result of an order whose number already exists.
 func (o *orderRow) resent(existing existingOrder) Result {
 	if bytes.Equal(existing.Content, o.digest) ||
 		o.Content == nil && o.ShippingTotal == nil && bytes.Equal(existing.Content, o.digestV1()) {

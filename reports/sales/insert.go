@@ -93,7 +93,7 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		column(orders, func(o *orderRow) bool { return o.short }))
 }
 
-// queueItems adds the items of orders. It computes them again, because all of them would take much memory.
+// queueItems adds the items of orders. It computes them again, because keeping all of them would take much memory.
 func queueItems(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow, products map[string]*soldProduct) {
 	var all []line
 	for _, o := range orders {

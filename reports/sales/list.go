@@ -53,7 +53,7 @@ const (
        o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost, o.short,
        r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at`
 
-	// refundsAndCancellation joins what orderColumns need of an order o.
+	// refundsAndCancellation joins the rows that orderColumns need for an order o.
 	refundsAndCancellation = `
  cross join lateral (
        select coalesce(sum(amount), 0)::bigint as amount, max(created_at) as created_at
@@ -113,8 +113,8 @@ func (s *Store) readPage(ctx context.Context, tenant tenancy.ID, f Filter) (page
 	return page, err
 }
 
-// prepare makes an index that has the order of the list win even for pages far behind the estimated
-// end. Otherwise PostgreSQL reads and sorts all orders.
+// prepare makes PostgreSQL use an index with the order of the list, even for pages far behind the estimated end.
+// Otherwise it reads and sorts all orders.
 func (q *orderQuery) prepare(b *pgx.Batch) {
 	if q.inOrder {
 		b.Queue(`select set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`)

@@ -12,16 +12,16 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// A list with a search or UpdatedSince has two plans. One finds all matches with their own indexes and sorts
-// them. The other compares the orders that follow the cursor, in the order of the list, until the page is
-// full, so a walk of many matches reads each order about once.
+// A list with a search or UpdatedSince has two strategies. One finds all matches with their indexes and sorts them. The
+// other compares the orders after the cursor, in the order of the list, until the page is full, so reading many matches
+// page by page reads each order about once.
 
 const (
 	// fewMatches are found and sorted.
 	fewMatches = 1000
 	// maxCompared is how many orders a page compares before it finds and sorts all matches.
 	maxCompared = 20_000
-	// maxMoved is how many of these may lose or gain a state between the two queries of a page.
+	// maxMoved is how many of these may change their status between the two queries of a page.
 	maxMoved = 1000
 )
 

@@ -35,8 +35,8 @@ func checkChannel(s, field string, invalid tenancy.InvalidError) {
 	}
 }
 
-// check returns the order with trimmed texts, and all validation errors. If Invalid lacks some, the values of fields
-// without an error are not known to be those that were sent, and are not checked.
+// check returns the order with trimmed texts, and all validation errors. If Invalid lacks some errors, fields without
+// an error may not have the values that were sent, and are not checked.
 func (r Row) check(now time.Time) (Order, tenancy.InvalidError) {
 	o, invalid := r.Order, r.Invalid.Clone()
 	if r.MoreInvalid {

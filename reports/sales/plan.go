@@ -19,15 +19,15 @@ import (
 // PlanID identifies the plan that created a fact. Remove accepts only facts of the plan that is being undone.
 type PlanID int64
 
-// PlannedOrder is what an Ingest of a Row would do. Day and the amounts are set unless Outcome is Failed.
+// PlannedOrder is the result that an Ingest of a Row would have. Day and the amounts are set unless Outcome is Failed.
 type PlannedOrder struct {
 	Result
 	Day                               time.Time // of PlacedAt in the time zone of the reports
 	Revenue, Discounts, Tax, Shipping money.Cents
 }
 
-// PlanOrders returns what an Ingest of rows would do. It writes nothing. Channels and customers of the orders are rows
-// of their own in a plan: see PlanChannels and PlanCustomers.
+// PlanOrders returns the results that an Ingest of rows would have. It writes nothing. Channels and customers of the
+// orders are separate rows of a plan: see PlanChannels and PlanCustomers.
 func (s *Store) PlanOrders(ctx context.Context, tenant tenancy.ID, rows []Row) ([]PlannedOrder, error) {
 	b := newOrderBatch(tenant, rows, time.Now())
 	err := s.db.Run(ctx, tenant, b.read)
@@ -93,7 +93,7 @@ type PlanRefund struct {
 	InPlan bool
 }
 
-// PlanRefunds returns what Refund would do. It writes nothing. Of an order that is in the plan, ExceedsPaid is false.
+// PlanRefunds returns what Refund would do. It writes nothing. ExceedsPaid is false if the order is in the plan.
 func (s *Store) PlanRefunds(ctx context.Context, tenant tenancy.ID, rows []PlanRefund) ([]RefundResult, error) {
 	b := newRefundBatch(tenant, column(rows, func(r PlanRefund) RefundRow { return r.RefundRow }), time.Now())
 	err := s.db.Run(ctx, tenant, b.read)
@@ -180,7 +180,7 @@ type ChannelChange struct {
 type StockSettings struct {
 	TakesStock bool
 	WhenShort  string
-	Warehouse  string `json:",omitempty"` // the name; "" is that of each product
+	Warehouse  string `json:",omitempty"` // the name; "" is the warehouse of each product
 }
 
 func (c Channel) stock() StockSettings {
@@ -200,10 +200,10 @@ type PlannedChannel struct {
 // Updated means that a row that exists differs from the row of a plan.
 const Updated Outcome = "updated"
 
-// PlanChannels returns what EnsureChannels would do. A WhenShort means that the settings of stock change too, except
-// those of a channel that takes stock already. An empty label keeps the stored one, or is the identifier of a new
-// channel, as in an order. It writes nothing. If a channel occurs again, the second changes the result of the first;
-// both must be in the same call.
+// PlanChannels returns what EnsureChannels would do. If WhenShort is set, the stock settings change too, except those
+// of a channel that already takes stock. An empty label keeps the stored one, or is the identifier of a new channel, as
+// in an order. It writes nothing. If a channel occurs again, the second changes the result of the first; both must be
+// in the same call.
 func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []Channel) ([]PlannedChannel, error) {
 	stored, err := tenancy.All[Channel](ctx, s.db, tenant, `
 		select `+channelColumns+`
@@ -247,8 +247,8 @@ func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []
 	}), nil
 }
 
-// ApplyChannels writes the changes. It returns for each whether it was written: a channel that has changed since the
-// plan is not.
+// ApplyChannels writes the changes. It returns whether each was written: a channel that has changed since the plan is
+// not.
 func (s *Store) ApplyChannels(ctx context.Context, tenant tenancy.ID, changes []ChannelChange) ([]bool, error) {
 	written := make([]bool, len(changes))
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
@@ -266,8 +266,8 @@ func (s *Store) ApplyChannels(ctx context.Context, tenant tenancy.ID, changes []
 	return written, nil
 }
 
-// queueChannel writes a change of a channel that has the old values. A warehouse that does not exist is that of each
-// product.
+// queueChannel writes a change of a channel if it has the old values. If the warehouse does not exist, it uses the
+// warehouse of each product.
 func queueChannel(q *pgx.Batch, tenant tenancy.ID, c ChannelChange, done func(pgconn.CommandTag) error) {
 	before, after := valueOr(c.OldStock, StockSettings{}), c.settings()
 	if c.Old == nil {
@@ -342,7 +342,7 @@ type CustomerChange struct {
 	Created           bool       `json:",omitempty"`
 	OldName, OldEmail *string    `json:",omitempty"`
 	Name, Email       *string    `json:",omitempty"`
-	ErasedAt          *time.Time `json:",omitempty"` // of a customer of an archive that is created
+	ErasedAt          *time.Time `json:",omitempty"` // of a new customer of an archive
 }
 
 // PlannedCustomer is what EnsureCustomers would do with a customer: Created, Updated, Unchanged, or Failed with an
@@ -411,8 +411,8 @@ func (c storedCustomer) is(name, email *string) bool {
 
 func equal(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
-// ApplyCustomers writes the changes in a shared transaction. It returns for each whether it was written: a customer
-// that has changed since the plan is not.
+// ApplyCustomers writes the changes in a shared transaction. It returns whether each was written: a customer that has
+// changed since the plan is not.
 func (s *Store) ApplyCustomers(
 	ctx context.Context, tenant tenancy.ID, plan PlanID, changes []CustomerChange,
 ) ([]bool, error) {

@@ -448,7 +448,7 @@ func TestPlanApplyAndUndoOfSales(t *testing.T) {
 	})
 }
 
-// What was written since an import is kept, and named.
+// An undo keeps and names the rows that were written since the import.
 func TestUndoKeepsOrdersWithOtherFacts(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)

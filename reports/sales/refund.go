@@ -16,9 +16,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Refund stores the new refunds of rows in one transaction. An invalid row does not
-// affect the others. A refund whose order has its reference already counts once.
-// Refunds above what was paid are accepted; those of a cancelled order count nowhere.
+// Refund stores the new refunds of rows in one transaction. An invalid row does not affect the others. A refund whose
+// reference its order already has counts once. Refunds above what was paid are accepted; refunds of a cancelled order
+// count nowhere.
 func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow) ([]RefundResult, error) {
 	b := newRefundBatch(tenant, rows, time.Now())
 	if slices.ContainsFunc(rows, func(r RefundRow) bool { return r.Restock }) {
@@ -322,7 +322,8 @@ type refundWriter struct {
 	zone     *time.Location
 	lines    map[int64][]line // by order
 	existing map[refundKey]existingRefund
-	// unreferenced are refunds without a reference that are equal. One of an archive exists if they are enough.
+	// unreferenced are the stored refunds without a reference, by content. A refund of an archive already exists if
+	// there are more than Before of them.
 	unreferenced map[unreferenced][]existingRefund
 	refunds      []*refundRow
 	shares       []refundShare
@@ -378,7 +379,7 @@ func (w *refundWriter) add(id int64, o *orderFact, r *refundRow) RefundResult {
 	return RefundResult{ID: id, Outcome: Created, ExceedsPaid: o.Refunded > o.Paid}
 }
 
-// resent returns the result of a refund whose reference exists already.
+// resent returns the result of a refund whose reference already exists.
 func (r *refundRow) resent(existing existingRefund, o *orderFact) RefundResult {
 	if !bytes.Equal(existing.Content, r.digest) {
 		err := tenancy.InvalidError{"reference": {differentContent}}

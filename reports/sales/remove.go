@@ -126,8 +126,7 @@ func hasForeignFact(o *orderFact, e orderEvents, recorded map[recordedFact]bool)
 	return false
 }
 
-// add adds the given facts of an order, and changes the rollups from what it counts with them to what it counts
-// without.
+// add adds the given facts of an order, and removes their part from the rollups.
 func (f *Facts) add(o *orderFact, e orderEvents, given map[recordedFact]bool, rollups *deltas) {
 	order := given[recordedFact{"orders", o.ID}]
 	uncancelled := o.CancelledAt != nil && (order || given[recordedFact{"cancellations", o.ID}])

@@ -11,10 +11,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Repair corrects the rollups that differ from the facts, month by month, and returns
-// the number of changed rollups. Orders can be stored meanwhile: they change rollups and
-// facts in the same transaction, so the difference that a statement sees stays right.
-// It needs the migrator's connection.
+// Repair corrects the rollups that differ from the facts, month by month, and returns the number of changed rollups.
+// Orders can be stored in the meantime: they change rollups and facts in the same transaction, so the difference that a
+// statement sees stays correct. Repair needs the migrator's connection.
 func (s *Store) Repair(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
 	var all []month
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
@@ -82,8 +81,8 @@ func repack(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, from, to time.Tim
 	return err
 }
 
-// addDifferences corrects the rollups of a period, and revenue_without_cost of its orders: an
-// instance of the version before that column stored 0.
+// addDifferences corrects the rollups of a period, and revenue_without_cost of its orders: instances of an earlier
+// version stored 0.
 func addDifferences(ctx context.Context, tx pgx.Tx, p period) (int64, error) {
 	_, err := tx.Exec(ctx, `
 		with facts as (

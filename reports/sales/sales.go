@@ -1,15 +1,14 @@
 // Package sales stores orders, refunds and cancellations, and maintains the rollups
 // that reports read.
 //
-// Orders, items, refunds and cancellations are facts: they are inserted once and
-// never change. Discounts and tax of an order are spread over its items when it is
-// stored, and so are refunds: by value, with money.Allocate, so that the cents of the
-// lines add up to the whole. Items keep the name, category, seller and cost of that
-// moment, so changes of the catalog do not change reports.
+// Orders, items, refunds and cancellations are facts: they are inserted once and never change. When they are stored,
+// discounts and tax of an order and refunds are spread over its items by value, with money.Allocate, so that the cents
+// of the lines add up to the whole. Items keep the name, category, seller and cost of that moment, so changes of the
+// catalog do not change reports.
 //
-// An order can take its items from stock, and a cancellation or a refund return them, in
-// the same transaction (see WithStock). Imports never do. taken_stock has what each item
-// took, so that no sequence of refunds and a cancellation returns more.
+// An order can take its items from stock, and a cancellation or a refund can return them, in the same transaction (see
+// WithStock). Imports change no stock. taken_stock has what each item took, so that refunds and a cancellation never
+// return more.
 //
 // Each transaction adds its part to the rollups in its last statement, sorted by key:
 // the locks are short and two transactions cannot deadlock. Verify recomputes every
@@ -61,7 +60,7 @@ type Order struct {
 	ShippingTotal *money.Cents
 	Items         []Item
 	Short         bool   `json:",omitempty"` // of an archive
-	Content       []byte `json:",omitempty"` // the digest that an archive has of the order; nil is that of these fields
+	Content       []byte `json:",omitempty"` // the digest in an archive; nil is the digest of these fields
 }
 
 // Customer is a customer as the sender identifies it.
@@ -89,8 +88,8 @@ type SoldStock struct {
 	Warehouse       string // the name, or "" if it was deleted
 }
 
-// Sold is what an item of an archive stores of its product: a row of sold_products, which an Ingest inserts if its ID
-// does not exist. ID is one of NewSoldIDs. The other ids are 0 for none.
+// Sold is the product of an item of an archive: a row of sold_products, which an Ingest inserts if its ID does not
+// exist. ID comes from NewSoldIDs. The other ids are 0 for none.
 type Sold struct {
 	ID                        int64
 	Product, Category, Seller int64
@@ -101,7 +100,7 @@ type Sold struct {
 // Outcome is the result of storing one row.
 type Outcome string
 
-// The outcomes. Unchanged means that the row exists already with the same content.
+// The outcomes. Unchanged means that the row already exists with the same content.
 const (
 	Created   Outcome = "created"
 	Unchanged Outcome = "unchanged"
@@ -136,8 +135,8 @@ type Refund struct {
 	// WithStock.
 	Restock      bool          `json:",omitempty"`
 	RestockItems []RestockItem `json:",omitempty"`
-	// Content is the digest that an archive has of the refund. Such a refund without a reference exists already if the
-	// order has more than Before equal ones.
+	// Content is the digest of the refund in an archive. Such a refund without a reference already exists if the order
+	// has more than Before equal ones.
 	Content []byte `json:",omitempty"`
 	Before  int    `json:",omitempty"`
 }
@@ -160,7 +159,7 @@ type RefundResult struct {
 	Err         error
 }
 
-// StoredOrder is an order as it is stored.
+// StoredOrder is a stored order.
 type StoredOrder struct {
 	ID               int64
 	Number           string
@@ -210,7 +209,7 @@ type Line struct {
 // Revenue returns the price of the line after its discount, without tax and shipping.
 func (l Line) Revenue() money.Cents { return money.Cents(l.Quantity)*l.UnitPrice - l.Discount }
 
-// StoredRefund is a refund as it is stored.
+// StoredRefund is a stored refund.
 type StoredRefund struct {
 	ID         int64
 	Amount     money.Cents
@@ -225,7 +224,7 @@ type Channel struct {
 	Label         string
 	TakesStock    bool    // orders take their items from stock
 	WhenShort     string  // Refuse or Accept
-	WarehouseID   *int64  // that orders take from; nil is that of each product
+	WarehouseID   *int64  // that orders take from; nil is the warehouse of each product
 	WarehouseName *string // is not written
 	CreatedAt     time.Time
 	UpdatedAt     time.Time

@@ -42,7 +42,7 @@ func queueSoldProducts(q *pgx.Batch, tenant tenancy.ID, skus []string, products 
 }
 
 const (
-	// currentProduct is the product with the SKU u.sku as an order would store it now.
+	// currentProduct is the product with the SKU u.sku as a new order would store it.
 	currentProduct = `
 		select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 		       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
@@ -85,7 +85,7 @@ func (b *orderBatch) checkVersions(existing map[string]existingOrder, products m
 	return nil
 }
 
-// soldProduct returns what the item stores of its product.
+// soldProduct returns the product as the item stores it.
 func (i Item) soldProduct(products map[string]*soldProduct) *soldProduct {
 	if s := i.Sold; s != nil {
 		return &soldProduct{SKU: i.SKU, SoldID: &s.ID, CategoryID: orNil(s.Category), SellerID: orNil(s.Seller)}
@@ -100,7 +100,7 @@ func orNil[T comparable](value T) *T {
 	return &value
 }
 
-// NewSoldIDs returns n ids in ascending order that no row of sold_products has.
+// NewSoldIDs returns n unused ids of sold_products in ascending order.
 func (s *Store) NewSoldIDs(ctx context.Context, tenant tenancy.ID, n int) ([]int64, error) {
 	ids, err := tenancy.All[idRow](ctx, s.db, tenant, `
 		select nextval('sold_products_id_seq') as id
@@ -108,7 +108,7 @@ func (s *Store) NewSoldIDs(ctx context.Context, tenant tenancy.ID, n int) ([]int
 	return column(ids, func(r idRow) int64 { return r.ID }), err
 }
 
-// queueSold inserts what items of an archive store of products, unless an earlier order has inserted it.
+// queueSold inserts the sold products of an archive, unless an earlier order has inserted them.
 func queueSold(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 	var all []Item
 	for _, o := range orders {

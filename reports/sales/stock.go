@@ -12,17 +12,17 @@ import (
 )
 
 // WithStock returns a store that also changes stock: orders of channels that take stock take their items, cancellations
-// and refunds with Restock return them. by is the actor in the ledger. The locks of products come before all others but
-// those of orders, in the order of SKUs as in the catalog, so that no transactions deadlock.
+// and refunds with Restock return them. by is the actor in the ledger. Products are locked after orders and before
+// anything else, in the order of SKUs as in the catalog, so that transactions do not deadlock.
 func (s *Store) WithStock(by catalog.Actor) *Store { return &Store{s.db, &by} }
 
-// What happens to an order of more than there is in stock.
+// What happens to an order for more than is in stock.
 const (
 	Refuse = "refuse" // it fails with a StockError
 	Accept = "accept" // it takes what there is, and is short
 )
 
-// StockError refuses an order. It has the fields of the items for which the stock is not sufficient.
+// StockError refuses an order. It has the fields of the items with too little stock.
 type StockError tenancy.InvalidError
 
 // Error returns the fields and their messages.
@@ -43,7 +43,7 @@ func (e StockError) add(i int, sku string, product, warehouse, requested int64, 
 	}
 }
 
-// takenItem is what an item takes from stock.
+// takenItem is the stock that an item takes.
 type takenItem struct {
 	line               int32
 	product, warehouse int64
@@ -190,8 +190,8 @@ func queueArchivedStock(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		column(rows, func(r row) int32 { return r.Returned }))
 }
 
-// takenStock are the items of orders that took stock and have not returned all of it. A transaction returns some of it
-// while it holds the locks of the orders.
+// takenStock are the items of orders that took stock and have not returned all of it. A transaction returns stock while
+// it holds the locks of the orders.
 type takenStock struct {
 	by      *catalog.Actor // nil returns nothing
 	rows    []takenRow
@@ -268,7 +268,7 @@ func (t *takenStock) queue(q *pgx.Batch, tenant tenancy.ID) {
 	t.stock.QueueChanges(q)
 	slices.Sort(t.changed)
 	rows := column(slices.Compact(t.changed), func(i int) takenRow { return t.rows[i] })
-	// "on conflict" looks up each row by its key, whatever PostgreSQL knows of the table.
+	// "on conflict" looks up each row by its key, whatever the statistics.
 	q.Queue(`
 		insert into taken_stock (tenant_id, order_id, line, product_id, warehouse_id, taken, returned)
 		select $1, *

@@ -50,7 +50,7 @@ select `+orderColumns+`
 }
 
 // OrdersByNumber calls f with the orders that exist, with lines and refunds. It reads parts, because an order may have
-// thousands of lines. More than one order of a part may change between its queries.
+// thousands of lines. Orders of a part may change between its queries.
 func (s *Store) OrdersByNumber(
 	ctx context.Context, tenant tenancy.ID, numbers []string, f func(StoredOrder) error,
 ) error {

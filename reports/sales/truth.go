@@ -11,9 +11,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// differences computes the rollups of the days $2, which begin at $3, from the facts from
-// $4 to $5, and compares them with the stored rollups from $6 to $7. It has its own formulas
-// because it checks those of the deltas.
+// differences computes the rollups of the days $2, which begin at $3, from the facts from $4 to $5, and compares them
+// with the stored rollups from $6 to $7. Its formulas are independent, because it checks those of the deltas.
 var differences = `
 	sold as (
 		select ($2::date[])[width_bucket(o.placed_at, $3::timestamptz[])] as day, o.channel, i.order_id, i.quantity,
@@ -87,7 +86,7 @@ var (
 // period is one or more consecutive months. One statement reads the facts of at most one period.
 type period struct {
 	tenant     tenancy.ID
-	days       []time.Time // the first is that of the first month
+	days       []time.Time // the first is the first day of the first month
 	begins     []time.Time // of the days, in the time zone
 	begin, end time.Time   // of the period
 }
@@ -108,13 +107,13 @@ func (p period) args() []any {
 	return []any{p.tenant, p.days, p.begins, p.begin, p.end, p.days[0], p.days[len(p.days)-1]}
 }
 
-// bounds returns the tenant, and the begin and the end of the period.
+// bounds returns the tenant, and the start and the end of the period.
 func (p period) bounds() []any { return []any{p.tenant, p.begin, p.end} }
 
 // ends returns the tenant, and the first and the last day of the period.
 func (p period) ends() []any { return []any{p.tenant, p.days[0], p.days[len(p.days)-1]} }
 
-// daysInUTC are the days of packed_customers that the period from $2 to $3 is part of.
+// daysInUTC are the days of packed_customers that contain the period from $2 to $3.
 const daysInUTC = `(
 	select generate_series(date_trunc('day', $2::timestamptz at time zone 'UTC'),
 	                       $3::timestamptz at time zone 'UTC' - interval '1 microsecond', '1 day')::date as day
@@ -126,7 +125,8 @@ type month struct {
 	Rows  int       // items and refunds; more than maxRows of either count as maxRows
 }
 
-// maxRows is how many rows several months of a period have together. It bounds the memory and the time of a statement.
+// maxRows is how many rows the months of a longer period have together. It bounds the memory and the time of a
+// statement.
 const maxRows = 20_000
 
 // maxMonths limits the length of a period, because its statements compute each day.

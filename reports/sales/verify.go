@@ -83,8 +83,8 @@ func differingStock(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int
 	return pgx.CollectRows(rows, pgx.RowToStructByName[tenancy.Difference])
 }
 
-// check is a query for rows of a period that differ from the facts. It returns what each
-// row is, and its stored and its right values in the order of columns.
+// check is a query for rows of a period that differ from the facts. It returns a description of each row, and its
+// stored and correct values in the order of columns.
 type check struct {
 	columns []sums.Column
 	args    func(period) []any

@@ -1,8 +1,7 @@
-// Package admission divides the resources of an instance among its users, so that none of them can
-// take what the others need. A user is a tenant, or a network address for requests without a key and
-// for pages. Once its session is known, a page of a tenant counts as work of that tenant: see Exchange.
-// The pages of its keys and members count as another user with a few places: a tenant must be able to
-// revoke a leaked key while requests with that key use its share.
+// Package admission divides the resources of an instance among its users, so that none of them can take what the others
+// need. A user is a tenant, or a network address for requests without a key and for pages. Once its session is known, a
+// page counts as work of its tenant: see Exchange. Pages of keys and members count as a separate user with a few
+// places, so that a tenant can revoke a leaked key while requests with that key use its share.
 //
 // Each resource is a budget with a size and a share: the part that one user may have at a time,
 // normally a quarter. A request that finds its user's share or the whole budget in use waits, for
@@ -30,9 +29,9 @@
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
-// Reads and reports keep their part of the connections until the response begins, because a large one
-// takes much memory until it is encoded. A request that waits for its client holds memory or disk
-// only. The rest of the pool serves health checks and background work.
+// Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
+// until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves
+// health checks and background work.
 package admission
 
 import (
@@ -70,7 +69,7 @@ const mib = 1 << 20
 
 // Controller has the budgets of an instance. It is safe for concurrent use.
 type Controller struct {
-	// WaitTimeout is how long a request waits at most. It must not change after the first request.
+	// WaitTimeout is how long a request waits. It must not change after the first request.
 	WaitTimeout time.Duration
 
 	requests, exports, connections, long, archives, public, settings *budget
@@ -180,8 +179,8 @@ func (t *Ticket) finish() {
 	}
 }
 
-// Exchange ends a request that has started, and waits until it may run for another user and class. The
-// function that Start has returned ends it. No other method may run at the same time.
+// Exchange ends a started request, and waits until it may run for another user and class. The function that Start
+// returned then ends it. No other method may run at the same time.
 func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
 	if t == nil {
 		return nil
@@ -218,8 +217,8 @@ func (t *Ticket) Rows(bytes int64) error {
 	return nil
 }
 
-// Attempt returns a function that frees the memory that Rows holds for rows of the time in between, because the request
-// reads them again. No other read of the request may run at the same time.
+// Attempt returns a function that frees the memory that Rows has taken since, for a request that reads the rows again.
+// No other read of the request may run at the same time.
 func (t *Ticket) Attempt() (undo func()) {
 	if t == nil {
 		return func() {}
@@ -255,7 +254,8 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 	return t.acquire(ctx, 1, c.connections)
 }
 
-// imageWaits is how many times longer a request waits for Image than for others: decoding takes seconds.
+// imageWaits is how many times longer a request waits for Image than for other resources, because decoding takes
+// seconds.
 const imageWaits = 6
 
 // Image waits until the request may decode an image.
@@ -271,8 +271,8 @@ func (t *Ticket) CPU(ctx context.Context) (release func(), err error) {
 	return sync.OnceFunc(release), nil
 }
 
-// Copy waits until the request may copy or hash a part of a large body, which takes less than a millisecond. Senders of
-// many large bodies would use all CPUs, but the copies must not wait for those that use a CPU for longer.
+// Copy waits until the request may copy or hash a part of a large body, which takes less than a millisecond. Without
+// it, senders of many large bodies would use all CPUs; with CPU, copies would wait for longer work.
 func (t *Ticket) Copy(ctx context.Context) (release func(), err error) {
 	return t.acquire(ctx, 1, t.controller.copies)
 }

@@ -26,10 +26,10 @@ var (
 	errQueueFull   = errors.New("too many requests wait")
 )
 
-// budget is a resource that users share. A request may take more than a share, if its user holds
-// nothing else. What becomes free goes to the user that holds the least, of those to the user that has
-// used the least, and of those to the one with the shortest queue: neither the number nor the cost of
-// other users' requests delays a user with few cheap ones. A semaphore serves in order of arrival.
+// budget is a resource that users share. A request may take more than a share if its user holds nothing else. Freed
+// units go to the user that holds the least, then to the user that has used the least, then to the shortest queue, so
+// that many or expensive requests of other users do not delay a user with few cheap ones. A semaphore would serve in
+// order of arrival.
 type budget struct {
 	resource    string
 	size, share int64
@@ -39,8 +39,8 @@ type budget struct {
 	users    map[string]*account
 	waiting  map[*account]struct{} // those with a queue
 	arrivals uint64                // so far
-	// used is the use by the user that was served last, when it was served. It only grows. A user
-	// that comes back has used at most credit less: time without requests gives no other advantage.
+	// used is the use of the user that was served last, at that time. It only grows. A returning user counts as having
+	// used at most credit less, so time without requests gives no larger advantage.
 	used  time.Duration
 	clean int // the number of accounts at which those that do not matter are deleted
 }
@@ -101,8 +101,8 @@ func (b *budget) take(user string, n int64) (release func(), ok bool) {
 	return b.releaser(a, n), true
 }
 
-// tryFair is try for what requests hold while they wait for their clients. A user may not hold more
-// than what remains free, so that four users with their whole shares leave a part for others.
+// tryFair is try for resources that requests hold while they wait for their clients. A user may not hold more than what
+// remains free, so that four users with whole shares leave a part for others.
 func (b *budget) tryFair(user string, n int64) (release func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,7 +178,7 @@ func (b *budget) remove(a *account, w *waiter) {
 	b.serve()
 }
 
-// serve serves the requests that can be. A request that needs more than is free stops those after it.
+// serve serves waiting requests until one needs more than is free.
 func (b *budget) serve() {
 	for a := b.next(); a != nil && b.held+a.queue[0].n <= b.size; a = b.next() {
 		first := a.queue[0]

@@ -31,7 +31,7 @@ type Spool struct {
 	mu       sync.Mutex
 	changed  *sync.Cond // the spool has grown or ended
 	memory   []byte
-	file     *os.File // has no name any more, so that the system deletes it with the process
+	file     *os.File // no longer has a name, so that the system deletes it with the process
 	size     int64
 	objects  int64 // opening braces
 	end      error // io.EOF or the error of the writer; nil until the writer has ended
@@ -185,8 +185,8 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 }
 
 // The work on a body takes this much memory for each of its bytes and for each of its JSON objects: the body, its
-// values, and the messages to PostgreSQL. An item of an order has 40 bytes, but needs much more in the statements.
-// Bulk requests work in parts, so larger bodies take no more than the maximum of each.
+// values, and the messages to PostgreSQL. An item of an order has 40 bytes, but needs much more in the statements. Bulk
+// requests work in parts, so larger bodies take at most the maximum of each.
 const (
 	loadFactor       = 3
 	maxBodyMemory    = 12 * mib
@@ -194,8 +194,8 @@ const (
 	maxObjectsMemory = 32 * mib
 )
 
-// Reserve waits for the memory that the work on the content takes, if it is large. The content must have ended. Only
-// the first call has an effect.
+// Reserve waits for the memory for the work on the content, if it is large. The content must have ended. Only the first
+// call has an effect.
 func (s *Spool) Reserve(ctx context.Context) (err error) {
 	if s.reservedWork || s.size <= uncounted {
 		return nil

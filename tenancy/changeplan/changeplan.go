@@ -3,7 +3,8 @@
 // A plan has parts of at most a few hundred rows. The caller computes them without writing anything else, and a user
 // can read them before they are applied. Apply and undo carry out one part in one transaction, which also moves
 // next_part: if a process is killed, either nothing happened or next_part includes it, and another process continues
-// with the next part. Two workers of a plan cannot apply a part twice, because the transaction locks the row of the plan.
+// with the next part. Two workers of a plan cannot apply a part twice, because the transaction locks the row of the
+// plan.
 //
 //	planning      → needs_mapping, planned, cancelled, failed
 //	needs_mapping → planning, cancelled
@@ -12,13 +13,13 @@
 //	applied, and cancelled or failed with applied parts → undoing → undone
 //	failed        → applying
 //
-// A worker claims a plan for ten seconds and extends that with each part. A tenant has one plan with a worker at a time.
-// An instance has two workers: the second one computes and compares plans for which the turn of a tenant does not suffice.
-// tenants.due_change_plans lets them find work without asking every tenant.
+// A worker claims a plan for ten seconds and extends the claim with each part. A tenant has one plan with a worker at a
+// time. An instance has two workers: the second one computes and compares plans that take longer than the turn of a
+// tenant. tenants.due_change_plans lets them find work without a query for every tenant.
 //
-// River, a job queue on PostgreSQL, is not used: its tables have no tenant, so that the runtime role would need
-// privileges on the jobs of all tenants, and it finds a killed job only after its longest run time. State, progress,
-// order per tenant and the transaction of a part would be ours in any case.
+// River, a job queue on PostgreSQL, is not used: its tables have no tenant, so the runtime role would need privileges
+// on the jobs of all tenants, and it rescues a killed job only after the longest run time. We would have to write
+// state, progress, the order per tenant and the transaction of a part in any case.
 package changeplan
 
 import (
@@ -66,14 +67,15 @@ var (
 
 const (
 	leaseSeconds = 10
-	// maxAgeDays is how long after its creation a plan is applied: the pictures of an import are kept for nine days.
+	// maxAgeDays is how long after its creation a plan can be applied: the pictures of an import are kept for nine
+	// days.
 	maxAgeDays = 8
-	// pollInterval is how often an instance asks for plans whose worker was killed, or of another instance.
+	// pollInterval is how often an instance polls for plans of other instances or with a killed worker.
 	pollInterval = 5 * time.Second
 	turn         = 15 * time.Second // of a tenant, before others go first
 	claimPause   = 500 * time.Millisecond
 	settlePause  = 50 * time.Millisecond
-	// exchangeTimeout is how long a worker waits for an idle one, which may be asking for plans.
+	// exchangeTimeout is how long a worker waits for an idle worker, which may be polling for plans.
 	exchangeTimeout = time.Second
 	partTimeout     = time.Minute
 	maxTries        = 3 // of a part
@@ -125,14 +127,15 @@ type Rules struct {
 	UndoDays      int        // how long a plan can be undone
 	MaxUnfinished int        // plans of a tenant that have files
 	TooMany       LimitError // if there are so many
-	KeepsFiles    bool       // until the plan is applied, so that PlanAgain can compute it again
+	KeepsFiles    bool       // until the plan is applied, for PlanAgain
 }
 
 // Kind computes what the rows of parts mean.
 type Kind interface {
 	Rules() Rules
-	// PlanFiles computes the parts of a plan from its files and calls add with each. It writes nothing else. It returns the
-	// new details of the plan, and false if a user must say what the files mean. A Failure is shown to the user.
+	// PlanFiles computes the parts of a plan from its files and calls add with each. It writes nothing else. It returns
+	// the new details of the plan, and false if a user must answer questions about the files. A Failure is shown to the
+	// user.
 	PlanFiles(ctx context.Context, tenant tenancy.ID, plan Plan, files fs.FS, add func(Part) error) (
 		details []byte, complete bool, err error)
 	// Changed returns the rows that something else has changed since the plan. It writes nothing.
@@ -152,8 +155,8 @@ type Store struct {
 	// maxPlanBytes, maxStored and maxPlans are the constants of these names, except in tests.
 	maxPlanBytes, maxStored, maxPlans int64
 
-	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other one
-	exchange chan struct{}          // the worker of long plans is idle, and becomes the other one
+	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other worker
+	exchange chan struct{}          // the worker of long plans is idle, and becomes the other worker
 }
 
 // New returns a store of plans of these kinds.
@@ -255,8 +258,8 @@ const selectPart = `
 	  from change_plan_parts
 	 where tenant_id = $1 and plan_id = $2 and part = `
 
-// Claim makes this process the worker of a plan. It waits while the tenant has a plan with a worker, and calls waits
-// once, unless it is nil. A worker that was killed loses its plan after ten seconds.
+// Claim makes this process the worker of a plan. It waits while the tenant has a plan with a worker; unless waits is
+// nil, it calls it once before that. A killed worker loses its plan after ten seconds.
 func (s *Store) Claim(ctx context.Context, tenant tenancy.ID, id int64, waits func()) error {
 	for {
 		claimed, err := s.claim(ctx, 0, &tenant, &id, nil)
@@ -297,7 +300,7 @@ func (s *Store) claim(
 	return nil, err
 }
 
-// parts returns the pool that has the plans of a tenant, or without a tenant all pools.
+// parts returns the pool with the plans of a tenant or, without a tenant, all pools.
 func (s *Store) parts(ctx context.Context, tenant *tenancy.ID) ([]*tenancy.DB, error) {
 	if tenant == nil {
 		return s.db.Parts(ctx)
@@ -330,7 +333,7 @@ func (s *Store) addPart(ctx context.Context, tenant tenancy.ID, id int64, part P
 	return wrap(err, "add a part to the plan %d", id)
 }
 
-// EndPlanning says that a plan has all of its parts, and replaces its details. The worker keeps its claim.
+// EndPlanning marks a plan as complete, and replaces its details. The worker keeps its claim.
 func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, details []byte) error {
 	plan, err := s.Get(ctx, tenant, id)
 	if err != nil {
@@ -390,7 +393,7 @@ func (s *Store) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, i
 
 // Cancel stops a plan after the part that is being applied. The audit log has an entry KIND.cancel.
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	// Without the parts, which take space until the plan expires, a tenant cannot fill the disk with cancelled plans.
+	// The parts are deleted, so that a tenant cannot fill the disk with cancelled plans.
 	plan, err := s.Get(ctx, tenant, id)
 	if err != nil {
 		return err
@@ -414,7 +417,7 @@ func (s *Store) Release(ctx context.Context, tenant tenancy.ID, id int64) error 
 	return wrap(err, "release the plan %d", id)
 }
 
-// Interrupt ends the work on a plan, which Apply or Undo continues.
+// Interrupt ends the work on a plan. Apply or Undo continues it.
 func (s *Store) Interrupt(ctx context.Context, tenant tenancy.ID, id int64) error {
 	err := s.change(ctx, tenant, id, `
 		update change_plans
@@ -474,7 +477,7 @@ func (s *Store) changeParts(ctx context.Context, tenant tenancy.ID, id int64, sq
 	})
 }
 
-// retry runs a change until it need not wait for the transaction of a part.
+// retry repeats a change while the transaction of a part locks the plan.
 func (s *Store) retry(ctx context.Context, tenant tenancy.ID, id int64, change func() error) error {
 	for try := 1; ; try++ {
 		err := change()
@@ -491,8 +494,8 @@ func (s *Store) retry(ctx context.Context, tenant tenancy.ID, id int64, change f
 }
 
 // Work carries out a plan that this process has claimed, and releases it. It returns ErrLost, the error of a part after
-// some tries, or the error of ctx. Then the plan has failed, or another worker may continue it. progress is called after
-// each part, unless it is nil.
+// some tries, or the error of ctx. After an error the plan has failed, or another worker may continue it. progress is
+// called after each part, unless it is nil.
 func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan)) error {
 	return s.work(ctx, tenant, id, nil, func(p Plan) (proceed bool) {
 		if progress != nil {
@@ -502,8 +505,8 @@ func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 	})
 }
 
-// Settle carries out a plan in the process of the caller, until it needs no worker or the time is over. Then the
-// workers continue it. It waits while the tenant has another plan with a worker.
+// Settle carries out a plan in the process of the caller until it needs no worker. When the time is over, it leaves the
+// plan to the workers. It waits while the tenant has another plan with a worker.
 func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit time.Duration) (Plan, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -525,18 +528,18 @@ func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit t
 // IsDue reports whether a worker is to continue the plan.
 func (s State) IsDue() bool { return s == Planning || s == Applying || s == Undoing }
 
-// errLong is why work ends that cannot be continued later, and takes longer than the turn of a tenant.
+// errLong ends work that takes longer than the turn of a tenant and cannot be continued later.
 var errLong = errors.New("the plan takes longer than a turn")
 
-// limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges its role with
-// the worker of long plans if that is idle. Otherwise it leaves the plan to it, which starts over.
+// limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges roles with
+// the worker of long plans if that worker is idle. Otherwise that worker starts the plan over.
 type limit struct {
 	time.Duration
 	long     bool // the worker of long plans, which has no limit
 	exchange chan<- struct{}
 }
 
-// exceeds reports whether the worker must end its work after the time.
+// exceeds reports whether the worker must end its work because the time is over.
 func (l *limit) exceeds() bool {
 	if l == nil || l.long {
 		return false
@@ -568,7 +571,7 @@ func (l *limit) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop
 	}
 }
 
-// work is Work that ends before the next part if progress returns false. limit may be nil.
+// work is Work, but ends before the next part if progress returns false. limit may be nil.
 func (s *Store) work(
 	ctx context.Context, tenant tenancy.ID, id int64, limit *limit, progress func(Plan) (proceed bool),
 ) (err error) {
@@ -636,7 +639,7 @@ func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan
 		update change_plans set is_long = true where tenant_id = $1 and id = $2 and worker = $3`, s.worker))
 }
 
-// fail stores that a plan cannot continue, unless ctx has ended, and returns err.
+// fail marks a plan as failed, unless ctx has ended, and returns err.
 func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
 	if ctx.Err() != nil || errors.Is(err, ErrLost) {
 		return err
@@ -658,7 +661,7 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 // IsOld reports whether the plan can no longer be applied.
 func (p Plan) IsOld() bool { return time.Since(p.CreatedAt) > maxAgeDays*24*time.Hour }
 
-// failOld stores that a plan is too old, for example because its tenant was suspended.
+// failOld marks a plan as too old, for example because its tenant was suspended.
 func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error {
 	err := s.change(ctx, tenant, plan.ID, deleteFiles+`
 		update change_plans
@@ -718,7 +721,7 @@ func (s *Store) setChanged(ctx context.Context, tenant tenancy.ID, plan Plan, pa
 		compress(mustJSON(map[string]any{"Kept": rows}))})
 }
 
-// endVerify returns a plan to planned if rows have changed. It then expires when it would have expired before.
+// endVerify returns a plan to planned if rows have changed, with its former expiry.
 func (s *Store) endVerify(ctx context.Context, tenant tenancy.ID, plan Plan, changed int) error {
 	state, failure := Applying, (*string)(nil)
 	if changed > 0 {
@@ -848,9 +851,8 @@ func (s *Store) kind(plan Plan) (Kind, error) {
 }
 
 // RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits while
-// requests need the database: see pacer. To compute a plan, and to compare it with what is stored, cannot be continued
-// by another turn: a second worker does that for plans for which a turn does not suffice, so that no tenant waits for
-// them.
+// requests need the database: see pacer. Another turn cannot continue computing or comparing a plan: if that takes
+// longer than a turn, a second worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
@@ -865,7 +867,7 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	workers.Wait()
 }
 
-// run is the worker of long plans, or of the other ones.
+// run is the worker of long plans, or the other worker.
 func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 	for after := tenancy.ID(0); ctx.Err() == nil; {
 		claimed, err := s.claim(ctx, after, nil, nil, &limit.long)
@@ -894,7 +896,7 @@ func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 	}
 }
 
-// idle waits for work, or until the worker of long plans is needed as the other one.
+// idle waits for work, or until the worker of long plans must become the other worker.
 func (s *Store) idle(ctx context.Context, limit *limit) {
 	var exchange <-chan struct{}
 	if limit.long {
@@ -909,9 +911,9 @@ func (s *Store) idle(ctx context.Context, limit *limit) {
 	}
 }
 
-// A worker waits after a part for requestWeight times the time for which requests had connections during the part, but
-// at most maxWait times as long as the part took, and half a lease. PostgreSQL answers requests later while it carries
-// out a part, so these pauses limit how many requests meet one.
+// After a part, a worker waits for requestWeight times the time for which requests had connections during the part, but
+// at most maxWait times as long as the part took, and half a lease. PostgreSQL answers more slowly during a part, so
+// these pauses limit how many requests overlap with one.
 const (
 	requestWeight = 25
 	maxWait       = 2

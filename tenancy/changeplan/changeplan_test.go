@@ -790,8 +790,8 @@ func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 	s.mustBe(t, s.tenant, id, changeplan.Failed, 0)
 }
 
-// A tenant's plan that takes long does not start over: its worker becomes that of long plans. Meanwhile the plans of
-// others are computed and applied.
+// A tenant's plan that takes long does not start over: its worker becomes the worker of long plans. Meanwhile the plans
+// of others are computed and applied.
 func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
@@ -831,7 +831,7 @@ func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	s.await(t, long, changeplan.Applied)
 }
 
-// A comparison that takes longer than a turn is left to the other worker too, which leaves the parts to the first one.
+// A comparison that takes longer than a turn is also left to the other worker, which leaves the parts to the first one.
 func TestALongComparisonIsContinuedByTheOtherWorker(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)

@@ -24,7 +24,7 @@ const (
 	maxPlans     = 1000    // of a tenant, before another one with files
 )
 
-// LimitError reports that the tenant has as many plans as it may have, for its user.
+// LimitError reports that the tenant cannot have more plans. It is shown to the user.
 type LimitError string
 
 // Error implements error.
@@ -43,7 +43,7 @@ const errPlanTimeout = Failure("Computing the plan takes longer than 30 minutes.
 
 const errPlanBytes = Failure("The changes take more than 1 GiB. Divide them into several plans.")
 
-// Failure is why a plan cannot be computed, for its user.
+// Failure is the reason why a plan cannot be computed. It is shown to the user.
 type Failure string
 
 // Error implements error.
@@ -155,7 +155,7 @@ func (s *Store) PlanAgain(ctx context.Context, tenant tenancy.ID, id int64, deta
 	return wrap(err, "plan %d again", id)
 }
 
-// deleteFiles begins a statement that changes a plan which needs its files no more.
+// deleteFiles begins a statement that changes a plan that no longer needs its files.
 const deleteFiles = `
 		with files as (
 			delete from change_plan_files where tenant_id = $1 and plan_id = $2
@@ -360,7 +360,7 @@ func (f *planFiles) ReadDir(string) (entries []fs.DirEntry, err error) {
 	return entries, nil
 }
 
-// openFile has a position of its own.
+// openFile is a file with a separate position.
 type openFile struct {
 	*io.SectionReader
 	info fs.FileInfo

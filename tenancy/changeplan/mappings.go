@@ -42,7 +42,8 @@ func Mappings(
 	return found, wrap(err, "read the mappings of headers")
 }
 
-// RememberMappings replaces the mappings of headers; nil deletes them. A tenant keeps those of the last 100 headers.
+// RememberMappings replaces the mappings of headers; nil deletes them. A tenant keeps the mappings of its last 100
+// headers.
 func RememberMappings(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, mappings map[Header][]string) error {
 	err := db.Run(ctx, tenant, func(b *pgx.Batch) {
 		for _, header := range slices.SortedFunc(maps.Keys(mappings), compareHeaders) {
@@ -70,7 +71,7 @@ func RememberMappings(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, ma
 	return wrap(err, "remember the mappings of headers")
 }
 
-// ForgetMappings deletes the mappings of headers that are still these.
+// ForgetMappings deletes these mappings of headers, unless they have changed since.
 func ForgetMappings(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, mappings map[Header][]string) error {
 	err := db.Run(ctx, tenant, func(b *pgx.Batch) {
 		for _, header := range slices.SortedFunc(maps.Keys(mappings), compareHeaders) {

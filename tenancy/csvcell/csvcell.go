@@ -1,11 +1,10 @@
 // Package csvcell writes the cells of CSV files.
 //
-// Cells follow RFC 4180, and line breaks in them are kept. Guard adds an apostrophe where a
-// spreadsheet would read a formula: at the start of a text and after each character at which
-// some spreadsheets split it. In many countries they split rows at semicolons instead of
-// commas, and then quotes inside a row do not protect line breaks either. Guard adds an
-// apostrophe also where the text has one already, so that Unguard can always remove it.
-// Numbers must not be guarded.
+// Cells follow RFC 4180, and line breaks in them are kept. Guard adds an apostrophe where a spreadsheet would read a
+// formula: at the start of a text and after each character at which some spreadsheets split it. In many locales they
+// split rows at semicolons instead of commas, and then quotes inside a row do not protect line breaks either. Guard
+// also adds an apostrophe where the text already has one, so that Unguard can always remove it. Numbers must not be
+// guarded.
 package csvcell
 
 import (
@@ -21,8 +20,7 @@ const (
 	signs = "=+-@＝＋－＠\t\r"
 )
 
-// Append appends a cell to a row, and quotes it if necessary. The writer of encoding/csv
-// would change line breaks in a cell to those between rows.
+// Append appends a cell to a row, and quotes it if necessary. encoding/csv would change line breaks in cells.
 func Append(row []byte, cell string) []byte {
 	if !strings.ContainsAny(cell, "\",\r\n") && strings.TrimSpace(cell) == cell {
 		return append(row, cell...)

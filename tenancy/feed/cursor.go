@@ -13,11 +13,11 @@ import (
 // ErrCursor means that a text is not a cursor of this feed.
 var ErrCursor = errors.New("must be empty, now, or a next_cursor or seq of this feed")
 
-// Cursor is a position in the feed of a tenant: that of an entry or, without Seq, the end of the feed at Time.
+// Cursor is a position in the feed of a tenant: an entry or, without Seq, the end of the feed at Time.
 type Cursor struct {
 	Epoch, XID, Seq int64
 	Position        int64 // of the id in the row, from 1
-	Type            int   // of those of the row, from 1
+	Type            int   // of the type in the row, from 1
 	Time            time.Time
 }
 

@@ -1,17 +1,17 @@
-// Package feed reads the changes of a tenant in an order that misses none.
+// Package feed reads the changes of a tenant in an order in which none is missed.
 //
 // Triggers record each change in its transaction, in the table changes: which objects a statement created, updated or
-// deleted, not their values. Transactions commit in another order than they begin, so a reader that continued after
-// the newest entry would miss those of a transaction that commits later. Entries are therefore in the order of the
-// transaction ids, and Read returns only those below the oldest transaction that is still running. All of these have
-// ended, so nothing can appear before a position that was returned. A transaction that runs for long delays the feed.
+// deleted, not their values. Transactions commit in another order than they begin, so a reader that continued after the
+// newest entry would miss the entries of a transaction that commits later. Therefore entries are ordered by transaction
+// id, and Read returns only those below the oldest running transaction. Their transactions have ended, so nothing can
+// appear before a returned position. A long transaction delays the feed.
 //
-// Transaction ids repeat after a promotion that lost transactions and after a dump is restored, and differ between
-// the nodes of a cluster. Such a change begins a new epoch, see feed_epoch in the schema, and epochs come first in the
-// order. A standby has other running transactions, so the feed is read on the primary.
+// Transaction ids repeat after a promotion that lost transactions and after a dump is restored, and differ between the
+// nodes of a cluster. Such a change begins a new epoch, see feed_epoch in the schema, and epochs come first in the
+// order. A standby has a different set of running transactions, so the feed is read on the primary.
 //
-// A client that waits holds no connection. While clients wait, one goroutine asks once a second for all of them: a
-// notification (NOTIFY) of each change would make commits wait for each other, and comes before the entry may be read.
+// A client that waits holds no connection. While clients wait, one goroutine polls once a second for all of them. With
+// NOTIFY, commits would wait for each other, and a notification would arrive before the entry may be read.
 package feed
 
 import (
@@ -80,7 +80,7 @@ type Page struct {
 // Query selects a part of the feed.
 type Query struct {
 	After Cursor
-	// IsStored is true for a cursor that is stored in the database, so that a backup and a move have it too.
+	// IsStored is true for a cursor that is stored in the database, so a backup or a move includes it.
 	IsStored bool
 	Types    []string // all of them if empty
 	Limit    int
@@ -114,7 +114,7 @@ type state struct {
 	Exists  bool       // the row of the cursor
 }
 
-// row is a change of one object or, if ID is nil, of objects of other types than asked for.
+// row is a change of one object or, if ID is nil, of objects whose types were not requested.
 type row struct {
 	Epoch, XID, Seq, Position int64
 	At                        time.Time
@@ -184,7 +184,7 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	}
 	is := states[0]
 	recordLag(ctx, is.HeldAt)
-	// Transactions that ended between the two queries are after this cursor, although the rows have their changes.
+	// Transactions that ended between the two queries are after this cursor, although rows contains their changes.
 	now := Cursor{Epoch: is.Current, XID: is.XMin, Time: time.Now().UTC().Truncate(time.Second)}
 	switch {
 	case q.After == Now:
@@ -196,7 +196,7 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	page.HeldAt = is.HeldAt
 	page.HasMore = page.HasMore || len(rows) >= limit-1 // the row of the cursor may have no more objects
 	if len(page.Entries) == 0 && !page.HasMore && time.Since(page.Next.Time) > day {
-		page.Next = now // the row of the cursor may be deleted before there is another one
+		page.Next = now // the row of the cursor may be deleted before the next change
 	}
 	return page, s.addKeyNames(ctx, tenant, page.Entries)
 }
@@ -235,7 +235,7 @@ func (s *Store) hasExpired(q Query, is state) bool {
 	switch {
 	case time.Since(after.Time) > s.retention || !is.Known:
 		return true
-	case after.Seq == 0: // the end of the feed when the cursor was made, perhaps after what a later epoch continues
+	case after.Seq == 0: // the end of the feed at that time, perhaps after the point at which a later epoch continues
 		return after.Epoch < is.Current && !q.IsStored || after.Epoch == is.Current && after.XID > is.XMin
 	}
 	return !is.Exists
@@ -270,7 +270,7 @@ func collect(rows []row, q Query, types []string) Page {
 	return page
 }
 
-// changedOf returns the changed fields of an object of a type. Rows have those of a product for its stock too.
+// changedOf returns the changed fields of an object of a type. A row has the fields of a product for its stock too.
 func (r row) changedOf(objectType string) []string {
 	if objectType == "stock" && r.Action == Updated {
 		return []string{"quantity", "warehouses"}

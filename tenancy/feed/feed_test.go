@@ -108,8 +108,8 @@ func TestTheCursorOfAQuietTenantIsRenewed(t *testing.T) {
 	}
 }
 
-// A restored backup and a move have a stored cursor as it was with the changes, so it does not expire. A client can
-// have got the end of the feed after the backup was made.
+// A restored backup or a moved tenant has a stored cursor together with its changes, so the cursor does not expire. A
+// client may have got the end of the feed after the backup was made.
 func TestAStoredCursorSurvivesARestore(t *testing.T) {
 	t.Parallel()
 	tenancytest.SkipOnCitus(t, "a test cannot change shards")

@@ -18,7 +18,7 @@ var (
 		metric.WithExplicitBucketBoundaries(.01, .1, .5, 1, 2, 5, 10, 30, 60, 300, 1800))
 )
 
-// recordLag records how long the oldest change waits that may not be read yet.
+// recordLag records how long the oldest change that may not be read yet has been waiting.
 func recordLag(ctx context.Context, heldAt *time.Time) {
 	if heldAt == nil {
 		lag.Record(ctx, 0)

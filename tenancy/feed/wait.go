@@ -16,8 +16,7 @@ type waiter struct {
 	ready chan struct{} // closed when there are some
 }
 
-// ReadWaiting is Read, but waits for an entry for at most that long. It holds no connection while it waits. It also
-// returns when StopWaiting is called.
+// ReadWaiting is Read, but waits up to a given time for an entry, without a connection. StopWaiting ends the wait.
 func (s *Store) ReadWaiting(ctx context.Context, tenant tenancy.ID, q Query, wait time.Duration) (Page, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
@@ -42,7 +41,7 @@ func (s *Store) ReadWaiting(ctx context.Context, tenant tenancy.ID, q Query, wai
 	}
 }
 
-// StopWaiting ends all waits, and those that begin later.
+// StopWaiting ends all present and future waits.
 func (s *Store) StopWaiting() { s.stop.Do(func() { close(s.stopped) }) }
 
 func (s *Store) add(tenant tenancy.ID, after Cursor) *waiter {
@@ -81,7 +80,7 @@ func (s *Store) PollPeriodically(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// pollAll polls all tenants whose clients wait. It returns one of the errors.
+// pollAll polls all tenants with waiting clients. It returns one of the errors.
 func (s *Store) pollAll(ctx context.Context) error {
 	var polls errgroup.Group
 	polls.SetLimit(parallelPolls)

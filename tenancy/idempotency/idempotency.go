@@ -88,8 +88,8 @@ func poll(
 		Response
 	}
 	txCtx, tx, err := db.Begin(ctx, tenant, func(batch *pgx.Batch) {
-		// An expired response is as good as none: its row is claimed again. Tenants cannot
-		// share a lock, because its first half is the tenant.
+		// The row of an expired response is claimed again. Tenants cannot share a lock, because its first half is the
+		// tenant.
 		tenancy.QueueRows(batch, &claimed, `
 			insert into idempotency_keys as k (tenant_id, key, fingerprint)
 			select $1::bigint, $2::text, $3::bytea
@@ -105,7 +105,7 @@ func poll(
 			tenant, key)
 	})
 	if err != nil {
-		if tenancy.SQLState(err) == "55P03" { // an instance of an earlier release holds only the row
+		if tenancy.SQLState(err) == "55P03" { // an instance of an earlier release locks only the row
 			err = ErrInProgress
 		}
 		return ctx, nil, nil, fmt.Errorf("claim an idempotency key: %w", err)

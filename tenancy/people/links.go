@@ -133,8 +133,8 @@ func (s *Store) Links(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) 
 	return found, nil
 }
 
-// EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound, also
-// if the actor is no longer an owner.
+// EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound if there is none or if the actor is no
+// longer an owner.
 func (s *Store) EndLink(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
 	return s.endLinks(ctx, tenant, by, `select * from end_link($1, $2)`, by.Session, id)
 }
@@ -202,14 +202,12 @@ func (s *Store) Open(ctx context.Context, token Token) (Link, error) {
 	return found[0], nil
 }
 
-// Use uses a link up and begins a session. An invitation creates the membership, and
-// the account if the e-mail address has none; otherwise password must be that of the
-// account. A reset replaces the password and ends every other session. Use returns
-// tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or admission.ErrBusy.
+// Use uses a link up and begins a session. An invitation creates the membership, and the account if the e-mail address
+// has none; otherwise password must be the password of the account. A reset replaces the password and ends every other
+// session. Use returns tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or admission.ErrBusy.
 //
-// The owner who created an invitation also has the link. So ErrWrong is the error for
-// every password that an invitation refuses, after the same work, whether or not the
-// address has an account. The audit log records it.
+// The owner who created an invitation also has the link. Therefore an invitation refuses every password with ErrWrong
+// after the same work, whether or not the address has an account. The audit log records it.
 func (s *Store) Use(ctx context.Context, token Token, password, address string) (Token, error) {
 	link, err := s.Open(ctx, token)
 	if err != nil {

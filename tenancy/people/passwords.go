@@ -51,7 +51,7 @@ func (s *Store) proofs(ctx context.Context, email string, passwords ...string) (
 	all := make([][]byte, len(passwords))
 	for i, password := range passwords {
 		if len(password) > 512 {
-			password = "" // too long to be anyone's; hashed all the same, so that it takes as long
+			password = "" // too long for any account; hashed anyway, so that it takes as long
 		}
 		if all[i], err = hash(ctx, found[0].Parameters, password); err != nil {
 			return nil, err

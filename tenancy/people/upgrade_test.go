@@ -14,7 +14,7 @@ import (
 func TestMigrationKeepsPasswords(t *testing.T) {
 	t.Parallel()
 	const verifiers = 12 // the migration
-	// What the previous version stored for the usual password.
+	// The hash that the previous version stored for the usual password.
 	const stored = "$argon2id$v=19$m=19456,t=2,p=1$p437pCzbbltz8b5Dsovuww$Vhby2IboPsX8dtzssu98NtA6zWeJ1o5FCGRX1o3LveA"
 	d := tenancytest.New(t)
 	d.MustRewind(t, verifiers-1)

@@ -135,8 +135,8 @@ func (d *Database) MustNeighbour(t testing.TB, slug string, of tenancy.ID) tenan
 	}
 }
 
-// makeCitusTemplate makes a template on each node. The clones of one name are a cluster of their own, because the
-// metadata of Citus has the addresses of the nodes, but not the name of the database.
+// makeCitusTemplate makes a template on each node. The clones with one name form a separate cluster, because the
+// metadata of Citus has the addresses of the nodes but not the name of the database.
 func makeCitusTemplate(ctx context.Context, coordinator, template string) error {
 	for _, worker := range workerURLs() {
 		if _, _, err := migrations.CreateDatabase(ctx, worker, template, password, password); err != nil {

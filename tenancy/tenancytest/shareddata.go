@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// SharedData is a folder of the real shop data that lies beside the clone and is
-// no part of it. Where it is absent the test is skipped; nothing else skips.
+// SharedData returns a folder of the real shop data beside the clone, which is not part of it. It skips the test if the
+// folder is absent; no other test may be skipped.
 func SharedData(t testing.TB, name string) string {
 	t.Helper()
 	root, err := os.Getwd()

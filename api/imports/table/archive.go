@@ -22,8 +22,8 @@ type Archive struct {
 	entries map[string]int
 }
 
-// FindArchive returns the first ZIP file of dir that has an entry, or nil. The caller must close it. others has the names
-// of all other files.
+// FindArchive returns the first ZIP file of dir that has an entry, or nil. The caller must close it. others has the
+// names of all other files.
 func FindArchive(dir fs.FS, space *Space, entry string) (found *Archive, others []string, err error) {
 	defer func() {
 		if err != nil && found != nil {
@@ -100,9 +100,9 @@ func (a *Archive) Names() []string {
 	return names
 }
 
-// Check returns an error if an entry is encrypted, or if the entries unpack to more than those of other ZIP files may.
-// Entries that are not compressed do not count. Two entries can have the same bytes, which would be read for both, so all
-// together must not have more than the file.
+// Check returns an error if an entry is encrypted, or if the compressed entries unpack to more than other ZIP files
+// may. Two entries can refer to the same bytes, which would be read twice, so all entries together must not be larger
+// than the file.
 func (a *Archive) Check() error {
 	left, stored := unpackedLimit(a.file.Size), uint64(a.file.Size)
 	for _, e := range a.zip.File {

@@ -22,8 +22,8 @@ const (
 )
 
 // detectCharset reads a whole text. A text that is not UTF-8 is Windows-1252 if its other bytes are letters or signs
-// there; 0xFF is ÿ, but more often damage. A text with at least as many characters of UTF-8 as other bytes is damaged
-// UTF-8, and rows with such bytes are refused.
+// there; 0xFF is ÿ, but is more often damage. A text with at least as many multi-byte characters of UTF-8 as other
+// bytes is damaged UTF-8, and rows with such bytes are refused.
 func detectCharset(r io.Reader) (charset, error) {
 	buffer := make([]byte, 64<<10)
 	n, err := io.ReadFull(r, buffer)

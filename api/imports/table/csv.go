@@ -77,8 +77,8 @@ func describe(e *csv.ParseError, above int) string {
 	return problem
 }
 
-// detectDelimiter returns the delimiter that most of the first 50 rows contain equally often, and of several the one
-// that they contain most often.
+// detectDelimiter returns the delimiter that most of the first 50 rows contain equally often; if several do, the most
+// frequent one.
 func detectDelimiter(text string) rune {
 	counts := map[rune][]int{} // by row
 	quoted := false
@@ -133,9 +133,9 @@ func mostFrequent(numbers []int) (number, occurrences int) {
 	return number, occurrences
 }
 
-// carriageMark replaces a carriage return in quotes, because encoding/csv removes those before line feeds and
-// descriptions are stored byte for byte. Valid UTF-8 does not contain this byte. In an invalid text it becomes another
-// invalid byte, and the row is refused.
+// carriageMark replaces carriage returns in quotes: encoding/csv removes them before line feeds, but descriptions are
+// stored byte for byte. Valid UTF-8 does not contain this byte. In an invalid text it becomes another invalid byte, and
+// the row is refused.
 const carriageMark = 0xFF
 
 // carriageReturns replaces carriage returns in quotes by carriageMark. As in encoding/csv, a quoted field starts with

@@ -78,8 +78,7 @@ func (f *Form) Date() (ambiguous string) {
 	return ""
 }
 
-// Time reads a time in any form that has one reading. zone applies to times without their own, and a date is its
-// first moment.
+// Time reads a time in any unambiguous form. zone applies to times without a zone, and a date is its first moment.
 func (f Form) Time(text string, zone *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {

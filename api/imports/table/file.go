@@ -29,7 +29,7 @@ const (
 type File struct {
 	Name    string // without a directory
 	Size    int64  // in the directory or ZIP
-	Problem string // why it cannot be read, if it is something else than a table
+	Problem string // why it cannot be read, if it is not a table
 	Sheet   string // that is read; the first visible one of a workbook unless it is set
 	sheets  []string
 	content func() (io.ReadCloser, error) // unpacked
@@ -41,7 +41,7 @@ type File struct {
 	delimiter rune // of a CSV file, or 0 if it must be detected
 }
 
-// Sheets returns the visible sheets of a workbook, nil of a text.
+// Sheets returns the visible sheets of a workbook, or nil for a text.
 func (f *File) Sheets() []string { return f.sheets }
 
 // Files lists the tables in dir, sorted by name, and those in its ZIP files. Directories, hidden files and files that

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normal returns the form in which names of columns are compared: without case, diacritics, punctuation at the sides
-// of words, and repeated blanks.
+// Normal returns the form in which names of columns are compared: without case, diacritics, punctuation around words,
+// and repeated blanks.
 func Normal(name string) string {
 	var b strings.Builder
 	for _, char := range norm.NFKD.String(strings.ToLower(strings.TrimPrefix(name, "\uFEFF"))) {
@@ -35,7 +35,7 @@ func Fields(name string) (fields []string, exact bool) {
 			words[i] = "number"
 		}
 	}
-	// Words that say how an amount includes tax are no part of the name.
+	// Words about tax are not part of the name.
 	words = slices.DeleteFunc(words, func(word string) bool { return slices.Contains(taxWords, strings.Trim(word, "()")) })
 	fields = fieldsByName[strings.Join(words, " ")]
 	return fields, len(fields) > 0 && strings.ReplaceAll(normal, " ", "_") == strings.ReplaceAll(fields[0], ".", "_")

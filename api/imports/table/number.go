@@ -77,7 +77,7 @@ func decimalOf(digits string) (decimal byte, known bool) {
 // currencies are the signs and words beside numbers.
 var currencies = []string{"$", "€", "£", "¥", "EUR", "USD", "GBP", "CHF", "kr", "kr.", "zł", "₹", "US$", "A$", "C$"}
 
-// bareNumber removes spaces, group separators that are no comma or point, currency signs and the sign of a number.
+// bareNumber removes spaces, group separators other than comma and point, currency signs and the sign of a number.
 func bareNumber(text string) (digits string, negative, ok bool) {
 	s := strings.Map(func(char rune) rune {
 		switch char {

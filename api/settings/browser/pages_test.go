@@ -322,7 +322,7 @@ func (b *tab) checkFirstScreen() {
 	}
 }
 
-// checkPrint checks that the charts of the overview and its figures are visible on paper, also in the dark scheme.
+// checkPrint checks that the charts and figures of the overview are visible on paper, even in the dark scheme.
 func (b *tab) checkPrint() {
 	b.t.Helper()
 	b.mustOpen(b.page("overview"))

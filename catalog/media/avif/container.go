@@ -1,6 +1,6 @@
-// Package avif decodes the first picture of AVIF files. The container is read here; dav1d decodes the AV1 data, compiled
-// to WebAssembly (dav1d/build.sh). It can access neither the memory of the process nor the system, and is compiled to
-// machine code when the first picture is decoded.
+// Package avif decodes the first picture of AVIF files. The package reads the container; dav1d, compiled to WebAssembly
+// (dav1d/build.sh), decodes the AV1 data. It can access neither the memory of the process nor the system, and is
+// compiled to machine code for the first picture.
 package avif
 
 import (
@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// errInvalid reports a file that is not valid, or that needs what few files use.
+// errInvalid reports a file that is not valid, or that uses a rare, unsupported feature.
 var errInvalid = errors.New("avif: invalid file")
 
 const (
 	maxItems = 1000 // items and references of a file
 	maxTiles = 256  // of a grid
 	maxSide  = 1 << 16
-	// smallTile is the pixels that a tile may have in a picture that is smaller.
+	// smallTile is the number of pixels that a tile may have even if the picture is smaller.
 	smallTile = 64 * 64
 )
 
@@ -96,7 +96,7 @@ type item struct {
 	references map[string][]uint32 // ids by kind
 }
 
-// container is what the box meta of a file says.
+// container is the content of the box meta of a file.
 type container struct {
 	file, data []byte
 	primary    uint32

@@ -23,14 +23,14 @@ var program []byte
 
 const (
 	pageSize = 64 << 10
-	// maxMemory limits an instance. Its memory has the addresses from the start, and gets pages as it grows.
+	// maxMemory limits an instance. Its addresses are reserved at the start, and it gets pages as it grows.
 	maxMemory = 640 << 20
-	// maxFrames limits the frames of an item, which has one, or one for each of a few layers. Each goes through all
-	// pixels, whatever its size, so a small file could need minutes.
+	// maxFrames limits the frames of an item, which normally has one, or one for each of a few layers. Decoding a frame
+	// visits all pixels, whatever its size, so a small file could need minutes.
 	maxFrames = 8
 )
 
-// memory implements experimental.LinearMemory. A slice would be copied to grow.
+// memory implements experimental.LinearMemory. Growing a slice would copy it.
 type memory struct {
 	reserved []byte
 	usable   uint64

@@ -138,7 +138,7 @@ func DecodeConfig(file []byte) (image.Config, error) {
 	return image.Config{ColorModel: color.RGBA64Model, Width: w, Height: h}, err
 }
 
-// Orientation returns how a picture is shown, as an EXIF orientation from 1 to 8. Browsers ignore that of EXIF data.
+// Orientation returns how a picture is shown, as an EXIF orientation from 1 to 8. Like browsers, it ignores EXIF data.
 func Orientation(file []byte) int {
 	c, err := readContainer(file)
 	if err != nil {

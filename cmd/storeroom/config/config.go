@@ -69,7 +69,7 @@ type (
 	Bytes int64
 	// FeedRetention is how long changes are kept.
 	FeedRetention time.Duration
-	// Grace is the time that running requests get to finish after that.
+	// Grace is the time after Drain in which running requests may finish.
 	Grace time.Duration
 )
 

@@ -14,12 +14,12 @@ import (
 const (
 	// serviceMemory is the memory of an instance without the child process that decodes a picture.
 	serviceMemory = 512 << 20
-	// minImageMemory is for a child if there is no more than serviceMemory: enough for a photo of a phone.
+	// minImageMemory is the memory of a child if the limit leaves less: enough for a photo of a phone.
 	minImageMemory = 192 << 20
 )
 
-// ImageMemory returns the bytes that a child process may use: what the memory limit of the cgroup leaves above
-// serviceMemory, or without one what any picture needs.
+// ImageMemory returns the bytes that a child process may use: the memory limit of the cgroup minus serviceMemory or,
+// without a limit, enough for any picture.
 func ImageMemory() int64 { return imageMemory(memlimit.FromCgroup) }
 
 func imageMemory(cgroup memlimit.Provider) int64 {
@@ -52,9 +52,9 @@ func SetRuntime(environment map[string]string) Setting {
 
 var doubleThreads = sync.OnceFunc(func() { runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) })
 
-// memoryLimit returns the soft memory limit of the Go runtime: 80 % of the memory limit of the cgroup without what a
-// child may use, but of at least serviceMemory, and without a limit of serviceMemory. The rest is for the program
-// itself and for garbage that is collected late.
+// memoryLimit returns the soft memory limit of the Go runtime: 80 % of the memory limit of the cgroup minus the memory
+// of a child, or 80 % of serviceMemory if that is more or there is no limit. The rest is for the program itself and for
+// garbage that is collected late.
 func memoryLimit(environment map[string]string, cgroup memlimit.Provider) (int64, Setting) {
 	if value := environment["GOMEMLIMIT"]; value != "" {
 		return debug.SetMemoryLimit(-1), Setting{"GOMEMLIMIT", value, "environment"} // the runtime has read it

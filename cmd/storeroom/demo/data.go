@@ -10,7 +10,7 @@ import (
 //go:embed shop.json
 var shopJSON []byte
 
-// shop is the content of shop.json. History depends on the order of everything in it.
+// shop is the content of shop.json. The history depends on the order of its elements.
 var shop = readShop()
 
 type shopData struct {

@@ -37,7 +37,7 @@ func startCitus(t *testing.T, workers int) *citusCluster {
 	return c
 }
 
-// newCitus returns a cluster without nodes, with an authority of its own.
+// newCitus returns a cluster without nodes, with a separate authority.
 func newCitus(t *testing.T) *citusCluster {
 	t.Helper()
 	bin := os.Getenv("STOREROOM_TEST_CITUS")

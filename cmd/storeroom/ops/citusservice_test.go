@@ -335,7 +335,7 @@ func (c *citusCluster) addWorker(t *testing.T) {
 	}
 }
 
-// isolate gives a tenant a shard group of its own and moves it to a new node, which gets no other groups.
+// isolate gives a tenant a separate shard group and moves it to a new node, which gets no other groups.
 func (c *citusCluster) isolate(t *testing.T, h *service, slug string) {
 	t.Helper()
 	id := mustQuery[int64](t, h.database, `select id from tenants where slug = $1`, slug)
@@ -417,7 +417,7 @@ func TestCitusIsolationOnEveryNode(t *testing.T) {
 }
 
 // The creation and the deletion of a tenant are interrupted between the coordinator and the worker. The same command
-// completes them, and requests meanwhile are not answered with other data.
+// completes them, and requests in between are not answered with other data.
 func TestCitusInterruptedTenantsAreCompleted(t *testing.T) {
 	c, h := newCitusService(t, 2)
 	create := []string{

@@ -15,8 +15,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// A standby that lags, hangs or is down delays the first requests only. No read is stale meanwhile, and the standby is
-// used again afterwards. An instance also starts without it.
+// A standby that lags, hangs or is down delays only the first requests. No read is stale, and the standby is used again
+// afterwards. An instance also starts without it.
 func TestAReplicaWithAFaultCostsLittle(t *testing.T) {
 	h := newReplicated(t, 1)
 	s := h.standbys[0]

@@ -13,9 +13,9 @@ import (
 // client sends a header: all of them at most 130 MiB.
 const maxConnections = 2500
 
-// connections closes a connection for each new one beyond most. It chooses the group with most waiting connections, and
-// of these the one that has waited longest. A connection waits for its client until a request is
-// complete, with its body, and while the client reads a response.
+// connections closes a connection for each new one beyond most: the longest waiting connection of the group with most
+// of them. A connection waits for its client until a request is complete, with its body, and while the client reads a
+// response.
 type connections struct {
 	most int
 
@@ -24,7 +24,7 @@ type connections struct {
 	waiting map[group]*list.List // of net.Conn; the first has waited longest
 }
 
-// group separates clients from a flood of another address, and from connections that never completed a request.
+// group separates clients from the connections of other addresses, and from connections that never completed a request.
 type group struct {
 	address netip.Prefix // for IPv6 the /64 prefix
 	used    bool

@@ -251,7 +251,7 @@ func (i *instance) serve(ctx context.Context, listener net.Listener, started fun
 }
 
 // shutdown closes the port, claims no more webhooks, and waits for the running requests and messages. It cancels those
-// that exceed the grace time: requests return 503, or break off if the response has begun.
+// that exceed the grace time: requests return 503, or abort if the response has begun.
 func (i *instance) shutdown(ctx context.Context) error {
 	if i.shutdownWithin(ctx, i.grace) == nil {
 		return nil

@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	})
 }
 
-// Listen listens on addr, which the variable holds. Its error says if another program uses the port.
+// Listen listens on addr, the value of variable. Its error reports if another program uses the port.
 func Listen(ctx context.Context, variable, addr string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -140,7 +140,8 @@ func (t *telemetry) openMetrics(ctx context.Context, process *resource.Resource,
 	return runtime.Start(runtime.WithMeterProvider(provider))
 }
 
-// ownTracers makes no spans of the library of the media storage: its background work would be traces without a request.
+// ownTracers suppresses spans of the media storage library, because its background work would create traces without a
+// request.
 type ownTracers struct{ oteltrace.TracerProvider }
 
 // Tracer implements trace.TracerProvider.

@@ -35,10 +35,10 @@ const (
 // unreadable is the error of a delivery that was not sent.
 const unreadable = "Storeroom could not read the objects of this message. It tries again."
 
-// errLost reports that the endpoint was changed or given to another worker meanwhile.
+// errLost reports that the endpoint was changed or given to another worker in the meantime.
 var errLost = errors.New("the endpoint has another worker")
 
-// Encode returns the first entries, at least one, as GET /api/changes has them, with the names of customers or not.
+// Encode returns at least the first entry as GET /api/changes has it, with or without the names of customers.
 type Encode func(
 	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
 ) ([]json.RawMessage, error)
@@ -54,7 +54,7 @@ type timing struct {
 
 var defaultTiming = timing{time.Second, time.Minute, 100 * time.Millisecond, 5 * time.Second, 72 * time.Hour}
 
-// claim is an endpoint that a worker has.
+// claim is an endpoint that a worker has claimed.
 type claim struct {
 	Tenant    tenancy.ID
 	Webhook   int64
@@ -67,8 +67,7 @@ func (s *Store) Start(ctx context.Context, encode Encode, logger *slog.Logger) {
 	s.workers.Go(func() { s.deliverPeriodically(ctx, encode, logger) })
 }
 
-// deliverPeriodically begins with few workers, so that instances that start again after an outage do not send
-// everything at once.
+// deliverPeriodically begins with few workers, so that instances do not send everything at once after an outage.
 func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *slog.Logger) {
 	ended := make(chan claim, maxWorkers)
 	tick := time.NewTimer(rand.N(s.timing.poll))
@@ -131,14 +130,14 @@ func (s *Store) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close ends the delivery. It interrupts requests, which do not count as failures then, and waits for the workers.
+// Close ends the delivery. It interrupts requests, without counting them as failures, and waits for the workers.
 func (s *Store) Close() {
 	s.interrupt()
 	_ = s.Shutdown(context.Background())
 }
 
-// claim leases at most most endpoints that are due, and returns them. The last attempt of at most mostFailing of them
-// failed. If it cannot reach all nodes of a cluster, it returns the endpoints of the others and an error.
+// claim leases and returns up to most endpoints that are due, up to mostFailing of them after a failed attempt. If it
+// cannot reach all nodes of a cluster, it returns the endpoints of the others and an error.
 func (s *Store) claim(ctx context.Context, most, mostFailing int) ([]claim, error) {
 	ctx, cancel := context.WithTimeout(tenancy.InBackground(ctx), queryTimeout)
 	defer cancel()
@@ -174,8 +173,8 @@ func (s *Store) claim(ctx context.Context, most, mostFailing int) ([]claim, erro
 	return all, nil
 }
 
-// query calls f when few other workers query, so that they leave most connections of the pool to requests. It waits
-// for that, and for other slots before, half of the time at most.
+// query calls f in a slot of s.queries, so that workers leave most connections to requests. It first waits for slots of
+// before, and waits at most half of queryTimeout in total.
 func (s *Store) query(ctx context.Context, f func(context.Context) error, before ...chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -280,8 +279,8 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, l
 	}
 }
 
-// hasWaitedFor reports whether the endpoint was ready for a change when it was made. A change that is replayed, or was
-// made during a pause, does not count as lag.
+// hasWaitedFor reports whether the endpoint was ready for a change when it was made. Changes that are replayed or were
+// made during a pause do not count as lag.
 func (w Webhook) hasWaitedFor(at time.Time) bool { return !at.Before(w.UpdatedAt) }
 
 // read returns the endpoint of a claim. It returns errLost.
@@ -299,8 +298,8 @@ func (s *Store) read(ctx context.Context, c claim) (w Webhook, err error) {
 	return w, err
 }
 
-// waitInterval waits until an endpoint may get the next message, so that none takes a worker, the database and the disk
-// for messages of one entry.
+// waitInterval waits until an endpoint may get the next message, so that messages of one entry do not occupy the
+// workers, the database and the disk.
 func (s *Store) waitInterval(ctx context.Context, w Webhook) {
 	if w.LastAttemptAt == nil {
 		return
@@ -321,8 +320,8 @@ type step struct {
 	failed  error // why there is no body
 }
 
-// pause returns how long an endpoint need not be visited unless something changes. Nothing reports that a held entry
-// may be read, so it asks the more often the younger the entry is.
+// pause returns how long an endpoint need not be visited unless something changes. Nothing reports when a held entry
+// may be read, so the younger the entry, the shorter the pause.
 func (s step) pause() time.Duration {
 	switch {
 	case s.hasMore:
@@ -334,7 +333,7 @@ func (s step) pause() time.Duration {
 }
 
 // next makes the next message. A retry has the same entries. Slow messages of a tenant wait for each other, so that
-// they leave queries to other tenants, and to the outcomes of messages.
+// other tenants and the outcomes of messages can use the remaining queries.
 func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (is step, err error) {
 	slots, done := s.shares.of(tenant)
 	defer done()
@@ -457,8 +456,8 @@ func (s *Store) advance(ctx context.Context, c claim, w Webhook, d Delivery) err
 		returning id`, c.Tenant, c.Webhook, c.worker, w.DeliveredTo)
 }
 
-// release is advance, also without a message, and gives the endpoint back until the pause has passed. Without a message
-// and a pause, one that has failed is still to come.
+// release is advance, also without a message, and ends the claim; the endpoint is due again after the pause. Without a
+// message and a pause, a failed message is still to be sent.
 func (s *Store) release(ctx context.Context, c claim, w Webhook, d *Delivery, pause time.Duration) error {
 	return s.record(ctx, c, d, `
 		update webhooks
@@ -472,7 +471,7 @@ func (s *Store) release(ctx context.Context, c claim, w Webhook, d *Delivery, pa
 		d != nil || pause > 0)
 }
 
-// fail stores a failed delivery, the position before it and when to try again, or pauses the endpoint.
+// fail stores a failed delivery, the position before it and the time of the next attempt, or pauses the endpoint.
 func (s *Store) fail(ctx context.Context, c claim, w Webhook, d Delivery) error {
 	switch {
 	case d.Status != nil && *d.Status == 410:

@@ -24,7 +24,7 @@ import (
 
 const instanceVariable = "STOREROOM_TEST_INSTANCE"
 
-// TestInstance is an instance for TestKilledInstances, which runs it in a process of its own.
+// TestInstance is an instance for TestKilledInstances, which runs it in a separate process.
 func TestInstance(t *testing.T) {
 	url := os.Getenv(instanceVariable)
 	if url == "" {

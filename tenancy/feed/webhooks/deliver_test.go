@@ -633,7 +633,7 @@ func TestTheSameURLDoesNotEndAFailure(t *testing.T) {
 	}
 }
 
-// Four endpoints of a tenant have workers at a time, and each instance gets what the other did not.
+// Four endpoints of a tenant have workers at a time, across both instances.
 func TestATenantHasFourWorkers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -738,7 +738,7 @@ func TestTheListOfDeliveriesReadsFourPartitions(t *testing.T) {
 	}
 }
 
-// A graceful shutdown sends no next message, and stores the outcome of the present one.
+// A graceful shutdown sends no next message, and stores the outcome of the current one.
 func TestAShutdownWaitsForDeliveries(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -801,8 +801,8 @@ func TestAShutdownReleasesEndpoints(t *testing.T) {
 	}
 }
 
-// If Storeroom cannot read the objects of a message, the attempt fails: the list of deliveries shows it, the next attempt
-// waits, and the endpoint is paused in the end.
+// If Storeroom cannot read the objects of a message, the attempt fails: the list of deliveries shows it, the next
+// attempt waits, and the endpoint is paused in the end.
 func TestAMessageThatCannotBeMadeFails(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -51,12 +51,12 @@ func newClient(isLocal bool) *http.Client {
 	}
 }
 
-// newGuard returns a function that a dialer calls with each address before it connects to it, so that a name cannot
-// have another address then. It allows public addresses, except those of this machine.
+// newGuard returns a function that a dialer calls with each address right before it connects, so that a name cannot
+// resolve to another address in between. It allows public addresses, except those of this machine.
 func newGuard(isLocal bool) func(network, address string, _ syscall.RawConn) error {
 	options := []ssrf.Option{
 		ssrf.WithAnyPort(),
-		ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")), // the host of a machine of Azure
+		ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")), // the host of an Azure machine
 	}
 	if isLocal {
 		options = append(options, ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8")),
@@ -169,14 +169,14 @@ func (s *Store) send(ctx context.Context, w Webhook, m message) Delivery {
 		problem := problemOf(err)
 		d.Error = &problem
 	}
-	if !d.Succeeded || d.Type == "test" { // those of all messages would take much disk space
+	if !d.Succeeded || d.Type == "test" { // responses to all messages would take much disk space
 		d.Response = strings.ReplaceAll(strings.ToValidUTF8(string(response), "\uFFFD"), "\x00", "\uFFFD")
 	}
 	recordAttempt(ctx, d)
 	return d
 }
 
-// post returns the status and the beginning of the response.
+// post returns the status and the start of the response.
 func (s *Store) post(ctx context.Context, w Webhook, m message) (status int, response []byte, err error) {
 	if s.checkURL(w.URL) != "" { // dev may have stored it
 		return 0, nil, errAddress

@@ -101,7 +101,7 @@ func TestMessagesAreSentToPublicAddressesOnly(t *testing.T) {
 	}
 }
 
-// Addresses of this machine are refused also if they are public.
+// Addresses of this machine are refused even if they are public.
 func TestMessagesAreNotSentToThisMachine(t *testing.T) {
 	t.Parallel()
 	own, err := net.InterfaceAddrs()
@@ -119,7 +119,7 @@ func TestMessagesAreNotSentToThisMachine(t *testing.T) {
 	}
 }
 
-// The address is checked that is dialled: here the host of the URL is a name, and the check is of the connection.
+// The dialled address is checked: here the host of the URL is a name, so only the check of the connection finds it.
 func TestANameWithAPrivateAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
@@ -200,7 +200,7 @@ func TestNoProxyIsUsed(t *testing.T) {
 	}
 }
 
-// A receiver cannot make the service read without end.
+// A receiver cannot make the service read forever.
 func TestALongResponseIsCut(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
@@ -254,7 +254,7 @@ func TestProblemsNameNoAddress(t *testing.T) {
 	}
 }
 
-// Whoever may create endpoints must not learn which names exist in the network of the service.
+// Users who may create endpoints must not learn which names exist in the network of the service.
 func TestAPrivateNameIsLikeAnUnknownOne(t *testing.T) {
 	t.Parallel()
 	if private, unknown := problemOf(errAddress), problemOf(&net.DNSError{IsNotFound: true}); private != unknown {
@@ -262,7 +262,7 @@ func TestAPrivateNameIsLikeAnUnknownOne(t *testing.T) {
 	}
 }
 
-// The response is for finding out why a message fails.
+// The response only shows why a message fails.
 func TestTheResponseOfAcceptedChangesIsNotKept(t *testing.T) {
 	t.Parallel()
 	status := 200

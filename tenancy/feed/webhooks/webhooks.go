@@ -1,17 +1,17 @@
 // Package webhooks delivers the changes of a tenant to its endpoints.
 //
-// An endpoint has a position in the feed. A message has the entries after it, and is signed as the Standard Webhooks
-// specification says. The position moves only after the receiver has accepted the message, so each entry is delivered
-// at least once, and in order. A message that fails is sent again, with the same id, after pauses that double up to an
-// hour; after three days the endpoint is paused.
+// An endpoint has a position in the feed. A message has the entries after it, and is signed according to Standard
+// Webhooks. The position moves only after the receiver has accepted the message, so each entry is delivered at least
+// once and in order. A message that fails is sent again with the same id, after pauses that double up to an hour; after
+// three days the endpoint is paused.
 //
-// Any number of instances deliver. claim_webhooks of the schema gives each a few endpoints that have something to do
-// for a minute, so that a killed instance delays them by a minute at most. It asks due_webhooks, not the endpoints:
-// ten thousand of them without changes cost nothing. An instance holds no connection while it waits for a receiver.
+// Any number of instances deliver. The function claim_webhooks leases a few due endpoints to an instance for a minute,
+// so that a killed instance delays them by at most a minute. It reads the queue due_webhooks, so ten thousand endpoints
+// without changes cost nothing. An instance holds no connection while it waits for a receiver.
 //
-// No tenant takes much from the others: it has four workers at a time, an endpoint gets ten messages a second, and
-// workers use an eighth of the connections, of which a tenant has half to make messages. Endpoints that fail have half
-// of the workers.
+// A tenant has at most four workers at a time, and an endpoint gets at most ten messages a second. Workers use an
+// eighth of the connections; a tenant may use half of these to make messages. Failing endpoints get half of the
+// workers.
 package webhooks
 
 import (
@@ -42,8 +42,8 @@ const (
 	// Retention is how long deliveries are kept.
 	Retention = 30 * 24 * time.Hour
 
-	// A change of an endpoint ends the claim of its worker, which may be sending a message. Other workers wait until that
-	// worker releases the endpoint, or at most for this time.
+	// A change of an endpoint ends the claim of its worker, which may be sending a message. Other workers wait until
+	// that worker releases the endpoint, or at most for this time.
 	interruption = queryTimeout + timeout + 5*time.Second
 
 	maxURL         = 2000
@@ -61,7 +61,7 @@ const (
 	ByUser  = "user"
 	Failing = "failing" // no attempt succeeded for three days
 	Gone    = "gone"    // the receiver answered 410
-	Expired = "expired" // the changes after its position are not kept any more
+	Expired = "expired" // the changes after its position are no longer kept
 )
 
 // Webhook is an endpoint.
@@ -107,7 +107,7 @@ type Delivery struct {
 	Status    *int // nil without a response
 	Error     *string
 	LatencyMs int
-	Response  string // the beginning, unless the receiver accepted changes
+	Response  string // its start, unless the receiver accepted changes
 }
 
 const deliveryColumns = `
@@ -159,7 +159,7 @@ type Store struct {
 	workers     sync.WaitGroup
 }
 
-// New returns a Store. Only if isLocal is true, endpoints can be on this machine and have http URLs.
+// New returns a Store. If isLocal is true, endpoints can be on this machine and have http URLs.
 func New(db *tenancy.DB, changes *feed.Store, isLocal bool) *Store {
 	interrupted, interrupt := context.WithCancel(context.Background())
 	queries := max(1, db.MaxConns()/8)
@@ -171,7 +171,7 @@ func New(db *tenancy.DB, changes *feed.Store, isLocal bool) *Store {
 	}
 }
 
-// newSecret returns a secret as the specification of Standard Webhooks writes it.
+// newSecret returns a secret in the format of Standard Webhooks.
 func newSecret() string {
 	key := make([]byte, 32)
 	rand.Read(key)
@@ -285,8 +285,8 @@ func (s *Store) Get(ctx context.Context, tenant tenancy.ID, id int64) (Webhook, 
 	return w, nil
 }
 
-// Change sets fields of an endpoint. It returns tenancy.ErrNotFound or an InvalidError. A message that has failed is
-// sent again at once, and may have other entries then. One that is being sent meanwhile is sent again.
+// Change sets fields of an endpoint. It returns tenancy.ErrNotFound or an InvalidError. A failed message is sent again
+// at once, and may then have other entries. A message that is being sent is sent again.
 func (s *Store) Change(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, f Fields, invalid tenancy.InvalidError,
 ) (Webhook, error) {
@@ -325,8 +325,8 @@ func (s *Store) Change(
 		returning`+columns, f.URL, f.Description, f.Types, f.BatchSize, f.State, interruption)
 }
 
-// Rotate gives an endpoint a new secret. Messages are also signed with the old one for Overlap. One that is being sent
-// meanwhile is sent again with both.
+// Rotate gives an endpoint a new secret. Messages are also signed with the old one for Overlap. A message that is being
+// sent is sent again with both.
 func (s *Store) Rotate(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) (Webhook, error) {
 	return s.change(ctx, tenant, by, id, "webhook.rotate", nil, `
 		update webhooks
@@ -339,8 +339,8 @@ func (s *Store) Rotate(ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
 }
 
 // Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. It returns
-// feed.ErrExpired and tenancy.ErrNotFound. A message that is being sent meanwhile does not count. Messages have other
-// ids than before.
+// feed.ErrExpired and tenancy.ErrNotFound. The outcome of a message that is being sent is ignored. Messages get new
+// ids.
 func (s *Store) Replay(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, after feed.Cursor,
 ) (Webhook, error) {
@@ -394,7 +394,7 @@ func (s *Store) change(
 	return w, nil
 }
 
-// Deliveries returns the deliveries of an endpoint before one, or the newest, the newest first. It returns
+// Deliveries returns the deliveries of an endpoint before a given one, or the newest, the newest first. It returns
 // tenancy.ErrNotFound.
 func (s *Store) Deliveries(
 	ctx context.Context, tenant tenancy.ID, id int64, before *int64, limit int,

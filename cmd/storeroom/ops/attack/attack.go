@@ -1,5 +1,5 @@
 // Package attack sends a running service the requests of hostile clients, beside the steady traffic of other tenants.
-// Tests use it: no attack may cause a failed or slow request of another tenant, or exceed the memory that
+// Tests use it to show that no attack causes a failed or slow request of another tenant, or exceeds the memory that
 // deploy/README.md recommends.
 //
 // All connections stay on this machine. The attackers have addresses in 127.0.2.0/24, the others in 127.0.1.0/24.
@@ -46,7 +46,7 @@ type Target struct {
 	authors []tenant // see the function authors
 }
 
-// Attack is what hostile clients do.
+// Attack describes the requests of hostile clients.
 type Attack struct {
 	Name    string
 	tenants func(*Target) []tenant // creates or selects the tenants of the clients
@@ -75,8 +75,8 @@ func (a Attack) Run(t *Target, o *Others, without, with time.Duration) (r Round)
 	return r
 }
 
-// Faults returns the violated guarantees. It checks latency only after a measurement without the attack: tests that run in
-// parallel use the same CPUs.
+// Faults returns the violated guarantees. It checks latency only after a measurement without the attack: tests that run
+// in parallel use the same CPUs.
 func (r Round) Faults() (faults []string) {
 	if n := len(r.With.Failures); n > 0 {
 		faults = append(faults, fmt.Sprintf("%d of %d requests of other tenants failed:\n\t%s",
@@ -119,7 +119,7 @@ func (r Round) Attackers() string {
 	return strings.Join(all, ", ")
 }
 
-// resetPeakMemory makes peakMemory forget what the instance used so far.
+// resetPeakMemory resets the peak that peakMemory returns.
 func (t *Target) resetPeakMemory() {
 	t.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", t.PID), []byte("5"), 0); err != nil {

@@ -112,7 +112,7 @@ func manyExplanations(c *clients) {
 	c.repeat(60*5, func(n, round int) { c.get(n, paths[round%2]) })
 }
 
-// reportsOfNewTenants sends what two tenants may run at a time: four reports and two exports each.
+// reportsOfNewTenants sends as many requests as two tenants may run at a time: four reports and two exports each.
 func reportsOfNewTenants(c *clients) {
 	paths := []string{
 		report("products", 365), report("products", 7320) + "&sort=margin", report("products", 28),
@@ -412,7 +412,8 @@ func commands(c *clients) {
 	})
 }
 
-// useCPUs sends nothing. It shows what the attackers' use of the CPUs causes on a machine that they share with the service.
+// useCPUs sends nothing. It shows what the attackers' use of the CPUs causes on a machine that they share with the
+// service.
 func useCPUs(c *clients) {
 	c.times(runtime.NumCPU(), func(int) {
 		for c.ctx.Err() == nil {

@@ -20,7 +20,7 @@ import (
 // mainVariable makes a test program run an attack instead of its tests.
 const mainVariable = "STOREROOM_TEST_ATTACK"
 
-// order is what the process of the clients gets on standard input.
+// order is the input of the client process on standard input.
 type order struct {
 	Attack  string
 	Address string // of the service
@@ -42,8 +42,8 @@ type clients struct {
 }
 
 // startClients starts a process that attacks until stop is called, which returns the number of responses by status. The
-// process has the lowest priority, because real attackers do not use the CPUs of the service. Its session is its own,
-// because Linux may divide the CPUs among sessions before it compares priorities.
+// process has the lowest priority, because real attackers do not use the CPUs of the service. It has a separate
+// session, because Linux may divide the CPUs among sessions before it compares priorities.
 func startClients(t *Target, o order) (stop func() map[string]int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])
