@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -141,6 +142,44 @@ func TestAdjustChangesNoIndexedColumn(t *testing.T) {
 		if err != nil || len(changed) == 0 || len(indexes) > 0 {
 			t.Errorf("%s changes the columns %q with the indexes %q (%v), want no index", kind, changed, indexes, err)
 		}
+	}
+}
+
+// An adjustment records its change itself. The trigger must skip that statement, but no later one of the transaction.
+func TestAnAdjustmentIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p := s.mustCreate(t, "A", quantity(10))
+	ctx, tx, err := s.database.DB.Begin(t.Context(), s.by.Tenant, func(*pgx.Batch) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	for _, r := range []catalog.AdjustRequest{
+		adjustment("add", 1), adjustment("remove", 2), adjustment("remove", 99), adjustment("set", 3),
+	} {
+		_, _, err := s.Adjust(ctx, s.by, p.ID, r, nil)
+		if err != nil && !errors.Is(err, catalog.ErrInsufficientStock) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Patch(ctx, s.by, p.ID, nil, catalog.Changes{Name: catalog.Value("B")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.database.MustSuper(t).Query(t.Context(), `
+		select action || ' ' || types::text || ' ' || changed::text || ' ' || (ids = array[$1::bigint::text])
+		  from changes where 'product' = any (types) order by xid, seq`, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	const stock = "updated {product,stock} {quantity,updated_at} true"
+	want := []string{"created {product,stock} {} true", stock, stock, stock, "updated {product} {name,updated_at} true"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("the recorded changes differ (-want +got): %v\n%s", err, diff)
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
