@@ -25,21 +25,21 @@ const (
 	bytesOfOverview, bytesOfDay, bytesOfNamed = 1 << 10, 160, 1 << 10 // a name has up to 255 characters
 )
 
-// overviewState decides whether a result may be used again. It is read in the snapshot of the result. A transaction
-// that this snapshot does not see has a transaction id of at least Since. It inserts rows into changes, so the state is
-// the same only if no such transaction has been committed.
+// overviewState decides whether a result may be used again. A transaction that the snapshot of the result does not see
+// has an id of at least Since, and what it changes for the overview is in changes. So the state is the same only if no
+// such transaction has been committed.
 type overviewState struct {
-	Started  int64 // when the server was started: transactions of another server commit in another order
-	Relation int64 // of changes: a restored dump and a move to another node create it again
-	Epoch    int64 // the last one
-	Zone     string
-	Since    int64 // the oldest transaction that was running
-	Changes  int64 // in this epoch, by transactions from Since on
-	Renamed  bool  // orders may store new names before they record a change
+	Started  int64  // when the server was started: on another server, transactions become visible in another order
+	Relation int64  // the table changes, which a restored dump and a move to another node create again
+	Epoch    int64  // the last one
+	Zone     string // whose change is not recorded
+	Since    int64  // the oldest transaction that was running
+	Changes  int64  // the rows of the epoch by transactions from Since on
+	Renamed  bool   // a best or declining product: before orders are recorded, another transaction stores its new name
 }
 
-// The epoch and since are subqueries, because row-level security lets an index search only for values that cannot fail.
-// The order is that of the index, so that PostgreSQL stops at the limit.
+// With row-level security, an index can search for the result of a subquery, but not for that of coalesce. The order is
+// that of the index, so that PostgreSQL stops at the limit.
 const overviewStateSQL = `
 		select s.*,
 		       (select count(*)

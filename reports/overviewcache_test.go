@@ -38,6 +38,10 @@ func TestAnOverviewShowsEachChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "Europe/Berlin")
 	id := s.mustProduct(t, "TEA", "", "", 400)
+	short := sales.Channel{Identifier: "short", Label: "Short", TakesStock: true, WhenShort: sales.Refuse}
+	if _, err := s.sales.CreateChannel(t.Context(), s.ID, short, nil); err != nil {
+		t.Fatal(err)
+	}
 	s.mustSell(t, newOrder("1", "2026-02-10T10:00:00Z", item("TEA", 3, 500), item("unknown", 2, 500)),
 		newOrder("2", "2026-03-31T23:00:00Z", item("TEA", 3, 500)))
 	patch := func(t *testing.T, c catalog.Changes) {
@@ -57,11 +61,11 @@ func TestAnOverviewShowsEachChange(t *testing.T) {
 		{"the stock", func(t *testing.T) { patch(t, catalog.Changes{Quantity: catalog.Value(int64(5))}) }},
 		{"the name of a low product", func(t *testing.T) { patch(t, catalog.Changes{Name: catalog.Value("Tea")}) }},
 		{"the name in an order that is refused", func(t *testing.T) {
-			tenancytest.SkipOnCitus(t, "the row is inserted on the coordinator")
-			if _, err := s.database.MustSuper(t).Exec(t.Context(), `
-				insert into sold_products (tenant_id, product_id, sku, name) values ($1, $2, 'TEA', 'Tea')`,
-				s.ID, id); err != nil {
-				t.Fatal(err)
+			order := newOrder("4", "2026-03-10T10:00:00Z", item("TEA", 99, 500))
+			order.Channel = "short"
+			results, err := s.sales.WithStock(s.by()).Ingest(t.Context(), s.ID, []sales.Row{{Order: order}})
+			if err != nil || results[0].Err == nil {
+				t.Fatalf("Ingest without stock = %+v, %v; want an error", results, err)
 			}
 		}},
 		{"the label of a channel", func(t *testing.T) {
