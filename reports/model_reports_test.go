@@ -3,6 +3,7 @@ package reports_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -452,8 +453,13 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 	return want
 }
 
-// compareOverview compares the lists of products and the numbers of customers of the overview.
+// compareOverview also compares the overview of the first stage, which is stored until something changes.
 func (run *scenarioRun) compareOverview(ctx context.Context, q scenarioQueries) error {
+	return errors.Join(run.compareOneOverview(ctx, q), run.compareOneOverview(ctx, run.scenario.Stages[0].Queries))
+}
+
+// compareOneOverview compares the lists of products and the numbers of customers of the overview.
+func (run *scenarioRun) compareOneOverview(ctx context.Context, q scenarioQueries) error {
 	before := reports.PreviousPeriod.Range(q.Range)
 	now := run.model.allProducts(reports.ProductsQuery{Range: q.Range})
 	want := reports.ProductLists{Best: modelPage(now, 1, q.PerPage)}

@@ -70,15 +70,31 @@ func (p LowProduct) DaysLeft(days int) *int64 {
 	return new(int64(p.Quantity) * int64(days) / p.Units)
 }
 
-// Overview computes the overview. One scan of both ranges selects the products, and a second batch reads them.
+// Overview returns the overview. Callers must not change the result, because later calls return it again until something
+// changes; overviewState explains how they find out.
 func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery) (Overview, error) {
+	unchanged, err := s.unchanged(ctx, t.ID, q)
+	if err != nil {
+		return Overview{}, fmt.Errorf("read the overview: %w", err)
+	}
+	if unchanged != nil {
+		return *unchanged, nil
+	}
+	return s.computeOverview(ctx, t, q)
+}
+
+// computeOverview computes and stores the overview. One scan of both ranges selects the products, and a second batch
+// reads them.
+func (s *Store) computeOverview(ctx context.Context, t tenancy.Tenant, q OverviewQuery) (Overview, error) {
 	summary := summaryRows{query: SummaryQuery{Range: q.Range, Compare: q.Compare}}
 	now, before := q.Range, q.Compare.Range(q.Range)
 	var o Overview
 	var scan *listScan
 	var best []productRow
+	var states []overviewState
 	customers := s.customerCounts(now)
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		queueOverviewState(b.Batch, t.ID, nil, &states)
 		summary.queue(b)
 		customers.queue(b)
 		scan = newListScan(now, before, q.Limit)
@@ -104,6 +120,7 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 	for _, row := range best[1:] {
 		o.Best = append(o.Best, row.ProductSums)
 	}
+	s.overviews.add(t.ID, q, o, states[0])
 	return o, nil
 }
 

@@ -138,7 +138,7 @@ func TestLowProductsCountAsMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer finish()
-		_, err = s.Overview(admission.NewContext(t.Context(), ticket), s.Tenant,
+		_, err = reports.New(s.database.DB).Overview(admission.NewContext(t.Context(), ticket), s.Tenant,
 			reports.OverviewQuery{Range: march, Compare: reports.PreviousPeriod, Limit: 10})
 		return err
 	}

@@ -57,10 +57,13 @@ type Store struct {
 	db         *tenancy.DB
 	factsOnly  bool // reads no rollups; tests compare both sources
 	maxSoldIDs int  // tests set it to 0, so that the second batch looks up no products or customers one by one
+	overviews  *overviewCache
 }
 
 // New returns a store of the reports in db.
-func New(db *tenancy.DB) *Store { return &Store{db: db, maxSoldIDs: maxSoldIDs} }
+func New(db *tenancy.DB) *Store {
+	return &Store{db: db, maxSoldIDs: maxSoldIDs, overviews: newOverviewCache()}
+}
 
 // batch holds the queries of one report. They read one snapshot of one tenant.
 type batch struct {

@@ -32,6 +32,7 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 	},
 	"overview": sending((*reports.Store).Overview,
 		reports.OverviewQuery{Range: sqlRange, Compare: reports.PreviousYear, Limit: 10}),
+	"overview_unchanged": sending((*reports.Store).CheckOverview, reports.OverviewQuery{Range: sqlRange}),
 	// One day is subtracted from the sums of each month.
 	"overview_of_a_month": sending((*reports.Store).Overview,
 		reports.OverviewQuery{Range: days("2025-05-01", "2025-05-30"), Compare: reports.PreviousYear, Limit: 10}),

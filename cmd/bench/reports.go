@@ -57,21 +57,36 @@ func summaries(s *service) []scenario {
 	return all
 }
 
-// overviews are the first page after sign-in, with a comparison.
+// overviews are the first page after sign-in, with a comparison. The service stores few results of a tenant, so it
+// computes almost every first view, of a range that begins up to maxShift days earlier or later.
 func overviews(s *service) []scenario {
+	const maxShift = 100
 	var all []scenario
-	for _, period := range []struct{ name, from, to string }{
-		{"30 days", "2025-12-01", sellingTo}, {"a year", yearFrom, yearTo}, {"2 years", sellingFrom, sellingTo},
+	for _, period := range []struct {
+		name, from, to string
+		shift          int // to days that have as many orders, together with those that they are compared with
+	}{
+		{"30 days", "2025-12-01", sellingTo, -1}, {"a year", yearFrom, yearTo, 1}, {"2 years", sellingFrom, sellingTo, 1},
 	} {
-		query := "?compare=previous_period&from=" + period.from + "&to=" + period.to
-		page := func(*rand.Rand) request {
-			return request{method: "GET", path: "/settings/t/" + large + "/overview" + query, session: s.shops[large].session}
+		query := func(shift int) string {
+			from, _ := time.Parse(time.DateOnly, period.from)
+			to, _ := time.Parse(time.DateOnly, period.to)
+			return "?compare=previous_period&from=" + from.AddDate(0, 0, shift).Format(time.DateOnly) +
+				"&to=" + to.AddDate(0, 0, shift).Format(time.DateOnly)
 		}
-		all = append(all, scenario{
-			name: "overview of " + period.name, work: s.at(large, page), clients: []int{1},
-			baseline: s.at(large, always("/api/reports/sales-summary"+query)), against: "summary",
-			target: target{ratio: ofSummary},
-		})
+		page := func(shift int) request {
+			path := "/settings/t/" + large + "/overview" + query(shift)
+			return request{method: "GET", path: path, session: s.shops[large].session}
+		}
+		add := func(name string, next func(*rand.Rand) request) {
+			all = append(all, scenario{
+				name: "overview of " + period.name + name, work: s.at(large, next), clients: []int{1},
+				baseline: s.at(large, always("/api/reports/sales-summary"+query(0))), against: "summary",
+				target: target{ratio: ofSummary},
+			})
+		}
+		add("", func(*rand.Rand) request { return page(0) })
+		add(", first view", func(random *rand.Rand) request { return page(period.shift * (1 + random.IntN(maxShift))) })
 	}
 	return all
 }

@@ -114,7 +114,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/audit":                  {2, 4},
 	"GET /settings/t/{slug}/usage":                  {3, 9},
 	"GET /settings/t/{slug}/start":                  {3, 5},
-	"GET /settings/t/{slug}/overview":               {4, 20},
+	"GET /settings/t/{slug}/overview":               {4, 21},
 	"GET /settings/t/{slug}/overview.xlsx":          {3, 13},
 	"GET /settings/t/{slug}/products":               {4, 9},
 	"GET /settings/t/{slug}/products/{id}":          {5, 14},
