@@ -60,4 +60,5 @@ wait $! || {
     echo "build.sh: make installed no citus.so below $directory; see $log" >&2
     exit 1
 }
+chmod a+x "$directory/.." # servers run as another account
 echo "$bin"
