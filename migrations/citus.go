@@ -183,8 +183,11 @@ func inDatabase(ctx context.Context, serverURL, database string, statements []st
 // inTxOneByOne is inTx with a message for each statement. Citus distributes only statements that are sent alone.
 func inTxOneByOne(ctx context.Context, conn *pgx.Conn, script string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		// The nodes get the settings of "set local" too, such as the tenant and row_security.
-		for _, statement := range statements("set local citus.propagate_set_commands = 'local';" + prologue + script) {
+		// The nodes get the settings of "set local" too, such as the tenant and row_security. Citus refuses to create a
+		// function after it has changed the shards of a table in parallel.
+		const settings = "set local citus.propagate_set_commands = 'local';\n" +
+			"set local citus.multi_shard_modify_mode = 'sequential';\n"
+		for _, statement := range statements(settings + prologue + script) {
 			if _, err := tx.Conn().PgConn().Exec(ctx, statement).ReadAll(); err != nil {
 				return fmt.Errorf("%w in: %.200s", err, strings.TrimSpace(statement))
 			}

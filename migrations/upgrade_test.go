@@ -113,6 +113,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 		{33, "tenants", read}, {33, "change_plans", read}, {37, "tenants", read},
 		{39, "products", write}, {39, "refunds", write},
 		{40, "orders", read}, {40, "order_items", write}, {40, "inventory_adjustments", read}, {41, "changes", write},
+		{43, "products", write}, {43, "changes", write},
 	} {
 		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()
