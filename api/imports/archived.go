@@ -250,20 +250,7 @@ func (a *archiveReader) readProducts() error {
 // product returns a product without quantity, which is the sum of its stock.
 func (a *archiveReader) product(c cells) Record {
 	p := &catalog.PlanRow{
-		Changes: catalog.Changes{
-			SKU:          ownField(c, "sku", ownText),
-			Name:         ownField(c, "name", ownText),
-			Description:  ownField(c, "description", ownText),
-			Price:        c.ownMoney("price"),
-			MSRP:         c.ownMoney("msrp"),
-			Cost:         c.ownMoney("cost"),
-			Status:       ownField(c, "status", ownText),
-			Condition:    ownField(c, "condition", ownText),
-			ReorderPoint: ownField(c, "reorder_point", ownInteger(0, catalog.MaxQuantity)),
-			BinLocation:  ownField(c, "bin_location", ownText),
-			UPC:          ownField(c, "upc", ownText),
-			Tags:         ownField(c, "tags", ownTags),
-		},
+		Changes:       c.ownChanges(),
 		CategoryName:  ownField(c, "category_name", ownText),
 		SellerName:    ownField(c, "seller_name", ownText),
 		WarehouseName: ownField(c, "warehouse_name", ownText),

@@ -38,8 +38,20 @@ func ownReference(r *reading, g group) []Record {
 
 func ownProduct(r *reading, g group) []Record {
 	c := g.rows[0]
-	quantity := ownInteger(0, catalog.MaxQuantity)
-	p := &catalog.PlanRow{Changes: catalog.Changes{
+	p := &catalog.PlanRow{Changes: c.ownChanges()}
+	p.Quantity = ownField(c, "quantity", ownInteger(0, catalog.MaxQuantity))
+	p.CategoryName = r.ownReferenceName(c, "category", Category)
+	p.SellerName = r.ownReferenceName(c, "seller", Seller)
+	p.WarehouseName = r.ownReferenceName(c, "warehouse", Warehouse)
+	record := Record{Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, Invalid: c.invalid}
+	record.Notes = r.checkBarcode(c, &p.Changes)
+	p.ImageURLs = c.ownImages(&record.Notes)
+	return []Record{record}
+}
+
+// ownChanges returns the fields of a product that an archive also has.
+func (c cells) ownChanges() catalog.Changes {
+	return catalog.Changes{
 		SKU:          ownField(c, "sku", ownText),
 		Name:         ownField(c, "name", ownText),
 		Description:  ownField(c, "description", ownText),
@@ -48,19 +60,11 @@ func ownProduct(r *reading, g group) []Record {
 		Cost:         c.ownMoney("cost"),
 		Status:       ownField(c, "status", ownText),
 		Condition:    ownField(c, "condition", ownText),
-		Quantity:     ownField(c, "quantity", quantity),
-		ReorderPoint: ownField(c, "reorder_point", quantity),
+		ReorderPoint: ownField(c, "reorder_point", ownInteger(0, catalog.MaxQuantity)),
 		BinLocation:  ownField(c, "bin_location", ownText),
 		UPC:          ownField(c, "upc", ownText),
 		Tags:         ownField(c, "tags", ownTags),
-	}}
-	p.CategoryName = r.ownReferenceName(c, "category", Category)
-	p.SellerName = r.ownReferenceName(c, "seller", Seller)
-	p.WarehouseName = r.ownReferenceName(c, "warehouse", Warehouse)
-	record := Record{Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, Invalid: c.invalid}
-	record.Notes = r.checkBarcode(c, &p.Changes)
-	p.ImageURLs = c.ownImages(&record.Notes)
-	return []Record{record}
+	}
 }
 
 // ownReferenceName returns the name of a reference, given by itself or by the id of its file.
