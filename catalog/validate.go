@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,18 @@ func Value[T any](v T) Field[T] { return Field[T]{Set: true, Value: v} }
 
 // given reports whether the field has a value other than null.
 func (f Field[T]) given() bool { return f.Set && !f.Null }
+
+// IsZero reports whether the field is missing, for JSON.
+func (f Field[T]) IsZero() bool { return !f.Set }
+
+// MarshalJSON writes null or the value.
+func (f Field[T]) MarshalJSON() ([]byte, error) { return json.Marshal(orNull(f)) }
+
+// UnmarshalJSON sets the field.
+func (f *Field[T]) UnmarshalJSON(text []byte) error {
+	*f = Field[T]{Set: true, Null: string(text) == "null"}
+	return json.Unmarshal(text, &f.Value)
+}
 
 // Changes are the writable fields of a product. Create and Replace apply them to a
 // product with the default of every field, Patch and Upsert to the stored product.

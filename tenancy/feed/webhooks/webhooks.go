@@ -93,45 +93,6 @@ const columns = `
 	previous_expires_at, delivered_to, message_end, replays, attempts, failing_since, last_attempt_at,
 	next_attempt_at, created_at, updated_at`
 
-// Delivery is an attempt to deliver a message.
-type Delivery struct {
-	ID        int64
-	At        time.Time
-	MessageID string
-	Type      string
-	Entries   int
-	FirstSeq  *string
-	LastSeq   *string
-	Attempt   int
-	Succeeded bool
-	Status    *int // nil without a response
-	Error     *string
-	LatencyMs int
-	Response  string // its start, unless the receiver accepted changes
-}
-
-const deliveryColumns = `
-	id, at, message_id, type, entries, first_seq, last_seq, attempt, succeeded, status, error, latency_ms, response`
-
-// readDeliveries reads only the four partitions with deliveries of the last 30 days, and stops at the limit.
-const readDeliveries = `
-select` + deliveryColumns + `
-  from (
-       select *
-         from webhook_deliveries
-        where tenant_id = $1
-          and webhook_id = $2
-          and id < coalesce($3, 9223372036854775807)
-          and slot in (((now() at time zone 'UTC')::date - date '2000-01-01') / 10 % 6,
-                       ((now() at time zone 'UTC')::date - date '2000-01-11') / 10 % 6,
-                       ((now() at time zone 'UTC')::date - date '2000-01-21') / 10 % 6,
-                       ((now() at time zone 'UTC')::date - date '2000-01-31') / 10 % 6)
-        order by id desc
-        limit $4
-       ) d
- where at > now() - $5::interval
- order by id desc`
-
 // Fields are the fields of an endpoint that a request sets; nil leaves one as it is.
 type Fields struct {
 	URL         *string
@@ -392,36 +353,4 @@ func (s *Store) change(
 		return w, fmt.Errorf("webhook %d: %s: %w", id, action, err)
 	}
 	return w, nil
-}
-
-// Deliveries returns the deliveries of an endpoint before a given one, or the newest, the newest first. It returns
-// tenancy.ErrNotFound.
-func (s *Store) Deliveries(
-	ctx context.Context, tenant tenancy.ID, id int64, before *int64, limit int,
-) (found []Delivery, err error) {
-	var exists []struct{ ID int64 }
-	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &exists, `select id from webhooks where tenant_id = $1 and id = $2`, tenant, id)
-		tenancy.QueueRows(b, &found, readDeliveries, tenant, id, before, limit, Retention)
-	})
-	if err == nil && len(exists) == 0 {
-		err = tenancy.ErrNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("deliveries of webhook %d: %w", id, err)
-	}
-	return found, nil
-}
-
-// queueDelivery adds a delivery to a batch, unless the endpoint has been deleted.
-func queueDelivery(b *pgx.Batch, tenant tenancy.ID, id int64, d Delivery, stored *[]Delivery) {
-	tenancy.QueueRows(b, stored, `
-		insert into webhook_deliveries (tenant_id, webhook_id, message_id, type, entries, first_seq, last_seq, attempt,
-		                                succeeded, status, error, latency_ms, response)
-		select w.tenant_id, w.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
-		  from webhooks w
-		 where w.tenant_id = $1 and w.id = $2
-		   for key share
-		returning`+deliveryColumns, tenant, id, d.MessageID, d.Type, d.Entries, d.FirstSeq, d.LastSeq, d.Attempt,
-		d.Succeeded, d.Status, d.Error, d.LatencyMs, d.Response)
 }

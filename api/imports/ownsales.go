@@ -1,0 +1,152 @@
+package imports
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
+)
+
+func ownChannel(_ *reading, g group) []Record {
+	c := g.rows[0]
+	c.require("identifier", "label")
+	channel := &sales.Channel{Identifier: c.id("identifier"), Label: csvcell.Unguard(c.raw("label"))}
+	return []Record{{
+		Kind: Channel, Key: c.key("identifier"), Rows: []Row{c.row()}, Channel: channel, Invalid: c.invalid,
+	}}
+}
+
+func ownCustomer(_ *reading, g group) []Record {
+	c := g.rows[0]
+	c.require("id")
+	customer := &sales.Customer{
+		ID: c.id("id"), Name: optional(csvcell.Unguard(c.raw("name"))), Email: optional(csvcell.Unguard(c.raw("email"))),
+	}
+	return []Record{{Kind: Customer, Key: c.key("id"), Rows: []Row{c.row()}, Customer: customer, Invalid: c.invalid}}
+}
+
+// ownOrder reads the rows of an order in orders and order_items. Those of orders come first. A second order with the
+// number is refused, and so are items without an order.
+func ownOrder(r *reading, g group) []Record {
+	var others []Record
+	var first *Record
+	files := r.ownFileNames()
+	for _, c := range g.rows {
+		column := "number"
+		if c.items {
+			column = "order_number"
+		}
+		record := Record{Kind: Order, Key: c.key(column), Rows: []Row{c.row()}, Invalid: c.invalid}
+		switch {
+		case c.items && g.number == "":
+			c.refuse(column, "is required")
+		case c.items && first == nil:
+			c.refuse(column, "is not in %s", files[0])
+		case c.items:
+			first.addOwnItem(c.in(first.Invalid, fmt.Sprintf("items[%d].", len(first.Order.Items))))
+			continue
+		case first != nil:
+			c.refuse(column, "is a duplicate")
+		default:
+			first, record.Order = &record, newOwnOrder(c)
+			continue
+		}
+		others = append(others, record)
+	}
+	if first == nil {
+		return others
+	}
+	switch {
+	case len(first.Order.Items) == 0:
+		first.Invalid.Add("items", "are missing in %s", files[1])
+	case g.suspect != "":
+		first.Invalid.Add("items", "may be incomplete: %s is refused", g.suspect)
+	case g.omitted > 0 && len(first.Order.Items) <= sales.MaxItems:
+		first.Invalid.Add("items", "have more than 8 MiB")
+	}
+	first.Omitted = g.omitted
+	records := append(others, *first)
+	if at := ownField(g.rows[0], "cancelled_at", ownTime); at.Set {
+		records = append(records, Record{
+			Kind: Cancellation, Key: first.Key, Rows: first.Rows[:1], Invalid: tenancy.InvalidError{},
+			Cancellation: &sales.Cancellation{OrderNumber: first.Order.Number, CancelledAt: &at.Value},
+		})
+	}
+	return records
+}
+
+// ownFileNames returns the names of orders and order_items.
+func (r *reading) ownFileNames() (names [2]string) {
+	for _, s := range r.sources {
+		if s.isOwn() && s.family == "own" {
+			names[boolOrder(s.items)] = s.Name
+		}
+	}
+	return names
+}
+
+func newOwnOrder(c cells) *sales.Order {
+	c.require("number", "placed_at", "channel")
+	o := &sales.Order{
+		Number:        c.id("number"),
+		PlacedAt:      ownField(c, "placed_at", ownTime).Value,
+		Channel:       c.id("channel"),
+		DiscountTotal: c.money("discount_total", "discount_total"),
+		TaxTotal:      c.money("tax_total", "tax_total"),
+		ShippingTotal: c.money("shipping_total", "shipping_total"),
+	}
+	if id := c.raw("customer"); id != "" {
+		o.Customer = &sales.Customer{ID: csvcell.Unguard(id)}
+	}
+	return o
+}
+
+// addOwnItem adds an item. Of the items above the maximum only the first is added: it makes the order invalid.
+func (r *Record) addOwnItem(c cells) {
+	r.Rows = append(r.Rows, c.row())
+	if len(r.Order.Items) > sales.MaxItems {
+		return
+	}
+	c.require("sku", "quantity", "unit_price")
+	item := sales.Item{
+		SKU:      c.id("sku"),
+		Quantity: ownField(c, "quantity", ownInteger(1, math.MaxInt32)).Value,
+		UnitCost: c.money("unit_cost", "unit_cost"),
+		Discount: c.money("discount", "discount"),
+	}
+	if price := c.money("unit_price", "unit_price"); price != nil {
+		item.UnitPrice = *price
+	}
+	r.Order.Items, r.ItemRows = append(r.Order.Items, item), append(r.ItemRows, len(r.Rows)-1)
+}
+
+// ownRefunds reads the refunds of an order.
+func ownRefunds(_ *reading, g group) []Record {
+	var records []Record
+	equal := equalRefunds{}
+	for _, c := range g.rows {
+		refund := &sales.Refund{OrderNumber: c.id("order_number"), Reference: optional(csvcell.Unguard(c.raw("reference")))}
+		at, amount := ownField(c, "refunded_at", ownTime), c.money("amount", "amount")
+		c.require("order_number", "refunded_at", "amount")
+		if amount == nil && len(c.invalid["amount"]) == 0 {
+			c.refuse("amount", "is required") // blanks
+		}
+		if len(c.invalid) == 0 {
+			refund.RefundedAt, refund.Amount = &at.Value, *amount
+			if refund.Reference == nil {
+				refund.Reference = new(equal.reference("import:", refund.OrderNumber, at.Value, *amount))
+			}
+		}
+		records = append(records, Record{
+			Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, Invalid: c.invalid,
+		})
+	}
+	if g.omitted > 0 {
+		last := &records[len(records)-1]
+		last.Omitted = g.omitted
+		last.Invalid.Add("order_number", "has too many refunds")
+	}
+	return records
+}

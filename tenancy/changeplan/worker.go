@@ -1,0 +1,308 @@
+package changeplan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const (
+	// pollInterval is how often an instance polls for plans of other instances or with a killed worker.
+	pollInterval = 5 * time.Second
+	turn         = 15 * time.Second // of a tenant, before others go first
+	settlePause  = 50 * time.Millisecond
+	// exchangeTimeout is how long a worker waits for an idle worker, which may be polling for plans.
+	exchangeTimeout = time.Second
+	maxTries        = 3 // of a part
+	tryPause        = time.Second
+)
+
+// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits while
+// requests need the database: see pacer. Another turn cannot continue computing or comparing a plan: if that takes
+// longer than a turn, a second worker does it, so that no tenant waits for it.
+func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
+	ctx = tenancy.InBackground(ctx)
+	var workers sync.WaitGroup
+	for long := range s.wake {
+		workers.Go(func() {
+			if err := lowerPriority(); err != nil {
+				logger.WarnContext(ctx, "change plans have the priority of requests", "error", err)
+			}
+			s.run(ctx, logger, &limit{s.turn, long, s.exchange})
+		})
+	}
+	workers.Wait()
+}
+
+// run is the worker of long plans, or the other worker.
+func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
+	for after := tenancy.ID(0); ctx.Err() == nil; {
+		claimed, err := s.claim(ctx, after, nil, nil, &limit.long)
+		if len(claimed) > 0 {
+			after = claimed[0].Tenant
+			end, parts, wasLong := time.Now().Add(s.turn), s.newPacer(), limit.long
+			err = s.work(ctx, after, claimed[0].Plan, limit, func(Plan) (proceed bool) {
+				parts.wait(ctx) // work sees that ctx has ended
+				return !wasLong && time.Now().Before(end)
+			})
+		}
+		if errors.Is(err, errLong) {
+			s.wakeUp()
+			continue
+		}
+		if err != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "a change plan failed", "error", err)
+		}
+		switch {
+		case len(claimed) > 0:
+		case after > 0:
+			after = 0
+		default:
+			s.idle(ctx, limit)
+		}
+	}
+}
+
+// idle waits for work, or until the worker of long plans must become the other worker.
+func (s *Store) idle(ctx context.Context, limit *limit) {
+	var exchange <-chan struct{}
+	if limit.long {
+		exchange = s.exchange
+	}
+	select {
+	case <-exchange:
+		limit.long = false
+	case <-s.wake[limit.long]:
+	case <-time.After(pollInterval):
+	case <-ctx.Done():
+	}
+}
+
+// wakeUp makes RunPeriodically of this store look for work now. Other instances find it within their poll interval.
+func (s *Store) wakeUp() {
+	for _, wake := range s.wake {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Settle carries out a plan in the process of the caller until it needs no worker. When the time is over, it leaves the
+// plan to the workers. It waits while the tenant has another plan with a worker.
+func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit time.Duration) (Plan, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		claimed, err := s.claim(limited, 0, &tenant, &id, nil)
+		if err == nil && len(claimed) > 0 {
+			err = s.Work(limited, tenant, id, nil)
+		}
+		if err != nil && limited.Err() == nil && !errors.Is(err, ErrLost) {
+			return Plan{}, wrap(err, "carry out the plan %d", id)
+		}
+		plan, err := s.Get(ctx, tenant, id)
+		if err != nil || !plan.State.IsDue() || pause(limited, settlePause) != nil {
+			return plan, err
+		}
+	}
+}
+
+// Work carries out a plan that this process has claimed, and releases it. It returns ErrLost, the error of a part after
+// some tries, or the error of ctx. After an error the plan has failed, or another worker may continue it. progress is
+// called after each part, unless it is nil.
+func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan)) error {
+	return s.work(ctx, tenant, id, nil, func(p Plan) (proceed bool) {
+		if progress != nil {
+			progress(p)
+		}
+		return true
+	})
+}
+
+// work is Work, but ends before the next part if progress returns false. limit may be nil.
+func (s *Store) work(
+	ctx context.Context, tenant tenancy.ID, id int64, limit *limit, progress func(Plan) (proceed bool),
+) (err error) {
+	defer func() { _ = s.Release(context.WithoutCancel(ctx), tenant, id) }() // otherwise the claim ends by itself
+	defer func() {
+		if cause := recover(); cause != nil {
+			plan, _ := s.Get(ctx, tenant, id)
+			err = s.fail(ctx, tenant, plan, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+	}()
+	plan, err := s.Get(ctx, tenant, id)
+	for verified := false; ; {
+		if err != nil {
+			return err
+		}
+		switch plan.State {
+		case Applying, Undoing:
+		case Planning:
+			if err := s.tryPlan(ctx, tenant, plan, limit); err != nil {
+				return s.failUnlessLong(ctx, tenant, plan, err)
+			}
+			plan, err = s.Get(ctx, tenant, id)
+			continue
+		default:
+			return nil
+		}
+		if plan.State == Applying && plan.IsOld() {
+			return s.failOld(ctx, tenant, plan)
+		}
+		if plan.State == Applying && plan.NextPart == 0 && !plan.SkipChanged && !verified {
+			if err := s.verify(ctx, tenant, plan, limit); err != nil && !errors.Is(err, ErrState) {
+				return s.failUnlessLong(ctx, tenant, plan, err)
+			}
+			verified = true
+			plan, err = s.Get(ctx, tenant, id)
+			continue
+		}
+		before := plan.NextPart
+		plan, err = s.tryStep(ctx, tenant, plan)
+		if err == nil && plan.NextPart != before && !progress(plan) {
+			return nil
+		}
+	}
+}
+
+// tryStep is step with some tries.
+func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan, error) {
+	for try := 1; ; try++ {
+		after, err := s.step(ctx, tenant, plan.ID)
+		if err == nil || errors.Is(err, ErrLost) {
+			return after, err
+		}
+		if try == maxTries || pause(ctx, tryPause) != nil {
+			return plan, s.fail(ctx, tenant, plan, err)
+		}
+	}
+}
+
+// failUnlessLong is fail, but after errLong it leaves the plan to the worker of long plans.
+func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
+	if !errors.Is(err, errLong) {
+		return s.fail(ctx, tenant, plan, err)
+	}
+	return errors.Join(err, s.change(ctx, tenant, plan.ID, `
+		update change_plans set is_long = true where tenant_id = $1 and id = $2 and worker = $3`, s.worker))
+}
+
+// fail marks a plan as failed, unless ctx has ended, and returns err.
+func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
+	if ctx.Err() != nil || errors.Is(err, ErrLost) {
+		return err
+	}
+	failure := "The plan could not be computed because of an internal error."
+	if plan.State != Planning {
+		failure = fmt.Sprintf("Part %d of %d failed because of an internal error.", plan.NextPart+1, plan.Parts)
+	}
+	failErr := s.change(ctx, tenant, plan.ID, deleteFiles+`
+		update change_plans
+		   set state = 'failed', failure = $4
+		 where tenant_id = $1 and id = $2 and worker = $3 and state in ('planning', 'applying', 'undoing')`, s.worker, failure)
+	if failErr == nil {
+		countEnded(ctx, Failed)
+	}
+	return errors.Join(fmt.Errorf("plan %d, part %d: %w", plan.ID, plan.NextPart, err), failErr)
+}
+
+// failOld marks a plan as too old, for example because its tenant was suspended.
+func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error {
+	err := s.change(ctx, tenant, plan.ID, deleteFiles+`
+		update change_plans
+		   set state = 'failed', failure = $4
+		 where tenant_id = $1 and id = $2 and worker = $3 and state = 'applying'`, s.worker,
+		fmt.Sprintf("Plans cannot be applied more than %d days after they were created. Start again.", maxAgeDays))
+	if err == nil {
+		countEnded(ctx, Failed)
+	}
+	return wrap(err, "end the plan %d", plan.ID)
+}
+
+// errLong ends work that takes longer than the turn of a tenant and cannot be continued later.
+var errLong = errors.New("the plan takes longer than a turn")
+
+// limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges roles with
+// the worker of long plans if that worker is idle. Otherwise that worker starts the plan over.
+type limit struct {
+	time.Duration
+	long     bool // the worker of long plans, which has no limit
+	exchange chan<- struct{}
+}
+
+// exceeds reports whether the worker must end its work because the time is over.
+func (l *limit) exceeds() bool {
+	if l == nil || l.long {
+		return false
+	}
+	select {
+	case l.exchange <- struct{}{}:
+		l.long = true
+		return false
+	case <-time.After(exchangeTimeout):
+		return true
+	}
+}
+
+// watch calls cancel if work takes too long, until stop is called.
+func (l *limit) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
+	if l == nil || l.long {
+		return func() {}
+	}
+	ctx, end := context.WithCancel(ctx)
+	var watches sync.WaitGroup
+	watches.Go(func() {
+		if pause(ctx, l.Duration) == nil && l.exceeds() {
+			cancel(errLong)
+		}
+	})
+	return func() {
+		end()
+		watches.Wait()
+	}
+}
+
+// After a part, a worker waits for requestWeight times the time for which requests had connections during the part, but
+// at most maxWait times as long as the part took, and half a lease. PostgreSQL answers more slowly during a part, so
+// these pauses limit how many requests overlap with one.
+const (
+	requestWeight = 25
+	maxWait       = 2
+)
+
+// pacer makes a worker wait after each part while requests need the database, so that they are not delayed.
+type pacer struct {
+	db    *tenancy.DB
+	began time.Time
+	used  time.Duration
+}
+
+func (s *Store) newPacer() *pacer { return &pacer{s.db, time.Now(), s.db.Used()} }
+
+func (p *pacer) wait(ctx context.Context) {
+	// The next statement sees that ctx has ended.
+	_ = pause(ctx, pauseAfter(time.Since(p.began), p.db.Used()-p.used))
+	p.began, p.used = time.Now(), p.db.Used()
+}
+
+// pauseAfter returns how long a worker waits after a part that took took, while requests had connections for used.
+func pauseAfter(took, used time.Duration) time.Duration {
+	return min(maxWait*took, requestWeight*used, leaseSeconds*time.Second/2)
+}
+
+// pause waits, or returns the error of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
