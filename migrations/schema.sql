@@ -1144,7 +1144,7 @@ comment on table changes is 'Changes that the feed shows. A row has the objects 
 comment on column changes.xid is 'The transaction id. It is not xid8, whose comparisons are not leakproof.';
 comment on column changes.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 12.';
 comment on column changes.ids is 'The ids as in the API: numbers of orders and customers, identifiers of channels.';
-CREATE TRIGGER queue_webhooks AFTER INSERT ON changes FOR EACH STATEMENT WHEN (current_setting('app.queued_webhooks'::text, true) IS DISTINCT FROM current_setting('app.tenant_id'::text, true)) EXECUTE FUNCTION queue_webhooks();
+CREATE TRIGGER queue_webhooks AFTER INSERT ON changes REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.queued_webhooks'::text, true) IS DISTINCT FROM current_setting('app.tenant_id'::text, true)) EXECUTE FUNCTION queue_webhooks();
 alter table changes alter tenant_id set statistics 0;
 alter table changes enable row level security, force row level security;
 create policy tenant on changes for all to public
@@ -3296,7 +3296,9 @@ AS $function$
 declare
     tenant constant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
 begin
-    if exists (select from webhooks w where w.tenant_id = tenant and w.state = 'active') then
+    if exists (select from new_rows) and exists (
+        select from webhooks w where w.tenant_id = tenant and w.state = 'active')
+    then
         insert into due_webhooks (tenant_id) values (tenant);
         perform set_config('app.queued_webhooks', tenant::text, true);
     end if;
@@ -3358,19 +3360,29 @@ begin
         select t.suspended_at is not null as is_suspended into found_tenant from tenants t where t.id = tenant;
         if not found or found_tenant.is_suspended then
             delete from due_webhooks q
-             where q.ctid = any (array(
-                   select r.ctid from due_webhooks r where r.tenant_id = tenant and r.at <= due_before limit 10000));
+             where q.tenant_id = tenant
+               and q.at <= (
+                   select max(r.at)
+                     from (
+                          select d.at
+                            from due_webhooks d
+                           where d.tenant_id = tenant and d.at <= due_before
+                           limit 10000) r);
             insert into due_webhooks
             select tenant, null, clock_timestamp() + interval '1 minute' where found_tenant.is_suspended;
             continue;
         end if;
         perform set_config('app.tenant_id', tenant::text, true);
         delete from due_webhooks q
-         where q.ctid = any (array(
-               select r.ctid
-                 from due_webhooks r
-                where r.tenant_id = tenant and r.webhook_id is null and r.at <= due_before
-                limit 10000));
+         where q.tenant_id = tenant
+           and q.webhook_id is null
+           and q.at <= (
+               select max(r.at)
+                 from (
+                      select d.at
+                        from due_webhooks d
+                       where d.tenant_id = tenant and d.webhook_id is null and d.at <= due_before
+                       limit 10000) r);
         has_changed := found;
         delete from due_webhooks q
          where q.tenant_id = tenant

@@ -4,9 +4,11 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-exists (select from webhooks w where w.tenant_id = tenant and w.state = 'active')
+exists (select from new_rows) and exists (
+select from webhooks w where w.tenant_id = tenant and w.state = 'active')
 
 -- Plan on PostgreSQL 15:
+--   Named Tuplestore Scan (InitPlan)
 --   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
 with locked as materialized (

@@ -86,7 +86,7 @@ func checkNotOwn(at netip.Addr) error {
 	}
 	for _, address := range own {
 		if prefix, err := netip.ParsePrefix(address.String()); err != nil || prefix.Addr().Unmap() == at.WithZone("") {
-			return fmt.Errorf("%w: %v is an address of this machine", errAddress, at)
+			return fmt.Errorf("%w: %q is an address of this machine", errAddress, at.String())
 		}
 	}
 	return nil

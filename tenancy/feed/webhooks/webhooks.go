@@ -350,7 +350,7 @@ func (s *Store) change(
 		return nil
 	})
 	if err != nil {
-		return w, fmt.Errorf("webhook %d: %s: %w", id, action, err)
+		return w, fmt.Errorf("%q of webhook %d: %w", action, id, err)
 	}
 	return w, nil
 }

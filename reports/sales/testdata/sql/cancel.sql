@@ -125,16 +125,12 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-select distinct n.tenant_id
- from new_rows n
-where n.tenant_id is distinct from queued
-  and exists (select from webhooks w where w.tenant_id = n.tenant_id and w.state = 'active')
+exists (select from new_rows) and exists (
+select from webhooks w where w.tenant_id = tenant and w.state = 'active')
 
 -- Plan on PostgreSQL 15:
---   Unique
---     Nested Loop Semi
---       Named Tuplestore Scan
---       Index Scan using webhooks_pkey on webhooks
+--   Named Tuplestore Scan (InitPlan)
+--   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
 insert into public.changes (tenant_id, epoch, action, types, changed, ids)
 select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
