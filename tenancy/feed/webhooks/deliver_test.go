@@ -383,6 +383,29 @@ func TestClaimsOfTheNodesThatCanBeReached(t *testing.T) {
 	}
 }
 
+// The statement of an adjustment that is refused runs the trigger of changes, but inserts no row.
+func TestAStatementWithoutChangesQueuesNoVisit(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	s.mustCreate(t, Fields{URL: &url})
+	for _, test := range []struct {
+		rows    string
+		visited int
+	}{{"where false", 0}, {"", 1}} {
+		before := s.due(t, "webhook_id is null", "1 day")
+		_, err := s.DB.Exec(t.Context(), s.tenant, `
+			insert into changes (tenant_id, epoch, action, types, ids)
+			select $1, feed_epoch($1), 'updated', '{product}', '{1}' `+test.rows, s.tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if visits := s.due(t, "webhook_id is null", "1 day") - before; visits != test.visited {
+			t.Errorf("the statement %q queued %d visits, want %d", test.rows, visits, test.visited)
+		}
+	}
+}
+
 // exec runs a statement as a superuser.
 func (s *shop) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
