@@ -14,7 +14,7 @@ import (
 
 const (
 	maxStoredBytes    = 8 << 20 // of all results
-	maxOverviewBytes  = 1 << 20  // of a result that is stored
+	maxOverviewBytes  = 1 << 20 // of a result that is stored
 	overviewsOfTenant = 4
 	// storedFor limits how long a result can be wrong after `storeroom rebuild`, whose repairs are no changes. It is far
 	// below 30 days, after which rows of changes are deleted.
