@@ -216,7 +216,8 @@ func (s *Store) addOrRemove(
 // product in the warehouse $4. They lock the product before its stock, as all other
 // writes do. They read rows that changed while they waited for the lock in their newest
 // version. They record the change in the feed themselves, because the trigger of products
-// takes longer; app.recorded makes it skip this statement.
+// takes longer; app.recorded makes it skip this statement. No other statement of their
+// batch may change products: with the simple protocol it would have the same start time.
 const (
 	addStock = lockForAdjustment + `
 insert into stock (tenant_id, product_id, warehouse_id, quantity)

@@ -37,17 +37,29 @@ func (s *shop) mustChange(t *testing.T, change func()) {
 func TestAnOverviewShowsEachChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "Europe/Berlin")
-	id := s.mustProduct(t, "TEA", "", "", 400)
+	id, cup := s.mustProduct(t, "TEA", "", "", 400), s.mustProduct(t, "CUP", "", "", 400)
 	short := sales.Channel{Identifier: "short", Label: "Short", TakesStock: true, WhenShort: sales.Refuse}
 	if _, err := s.sales.CreateChannel(t.Context(), s.ID, short, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.mustSell(t, newOrder("1", "2026-02-10T10:00:00Z", item("TEA", 3, 500), item("unknown", 2, 500)),
-		newOrder("2", "2026-03-31T23:00:00Z", item("TEA", 3, 500)))
-	patch := func(t *testing.T, c catalog.Changes) {
+		newOrder("2", "2026-03-31T23:00:00Z", item("TEA", 3, 500)),
+		newOrder("5", "2026-03-12T10:00:00Z", item("CUP", 1, 500)))
+	patchProduct := func(t *testing.T, id int64, c catalog.Changes) {
 		t.Helper()
 		if _, err := s.catalog.Patch(t.Context(), s.by(), id, nil, c, tenancy.InvalidError{}); err != nil {
 			t.Fatal(err)
+		}
+	}
+	patchProduct(t, cup, catalog.Changes{Name: catalog.Value("Cup")}) // the overview shows the name in orders
+	patch := func(t *testing.T, c catalog.Changes) { patchProduct(t, id, c) }
+	refuse := func(t *testing.T, number, sku string) {
+		t.Helper()
+		order := newOrder(number, "2026-03-10T10:00:00Z", item(sku, 99, 500))
+		order.Channel = "short"
+		results, err := s.sales.WithStock(s.by()).Ingest(t.Context(), s.ID, []sales.Row{{Order: order}})
+		if err != nil || results[0].Err == nil {
+			t.Fatalf("Ingest without stock = %+v, %v; want an error", results, err)
 		}
 	}
 	for _, c := range []struct {
@@ -60,14 +72,8 @@ func TestAnOverviewShowsEachChange(t *testing.T) {
 		{"a reorder point", func(t *testing.T) { patch(t, catalog.Changes{ReorderPoint: catalog.Value(int64(9))}) }},
 		{"the stock", func(t *testing.T) { patch(t, catalog.Changes{Quantity: catalog.Value(int64(5))}) }},
 		{"the name of a low product", func(t *testing.T) { patch(t, catalog.Changes{Name: catalog.Value("Tea")}) }},
-		{"the name in an order that is refused", func(t *testing.T) {
-			order := newOrder("4", "2026-03-10T10:00:00Z", item("TEA", 99, 500))
-			order.Channel = "short"
-			results, err := s.sales.WithStock(s.by()).Ingest(t.Context(), s.ID, []sales.Row{{Order: order}})
-			if err != nil || results[0].Err == nil {
-				t.Fatalf("Ingest without stock = %+v, %v; want an error", results, err)
-			}
-		}},
+		{"the name of a declining product in an order that is refused", func(t *testing.T) { refuse(t, "4", "TEA") }},
+		{"the name of a best product in an order that is refused", func(t *testing.T) { refuse(t, "6", "CUP") }},
 		{"the label of a channel", func(t *testing.T) {
 			label := sales.ChannelUpdate{Label: new("Till")}
 			if _, err := s.sales.UpdateChannel(t.Context(), s.ID, sales.PointOfSale, label, nil); err != nil {
