@@ -55,7 +55,7 @@ func (s *Server) admit(
 			s.WaitsForClient(r.Context(), true)
 		}
 	}
-	return next(w, r.WithContext(admission.NewContext(r.Context(), ticket)))
+	return next(w, r)
 }
 
 // receive reads a body of at most limit bytes.

@@ -108,7 +108,6 @@ func encode(v any) ([]byte, error) {
 // writeBody sends a response, compressed if the client accepts it.
 func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", contentType)
 	varies(h)
 	if c := codingOf(w, len(body)); c != nil {
 		recorded := w.(*recorder)
@@ -120,7 +119,8 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 			}
 		}
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	values := []string{contentType, strconv.Itoa(len(body))} // of both, in one allocation
+	h["Content-Type"], h["Content-Length"] = values[:1:1], values[1:]
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error means that the client disconnected
 }

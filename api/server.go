@@ -328,7 +328,8 @@ func (s *Server) routeHandler(r route) http.Handler {
 		if r.options.deadline > 0 || stateOf(req).body != nil { // the server's deadline is too early
 			setWriteDeadline(w, deadline+s.limits.readerTimeout)
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), deadline)
+		ctx := admission.NewContext(context.WithoutCancel(req.Context()), stateOf(req).ticket)
+		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
 		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(disconnectDelay, cancel) })()
 		switch {
@@ -399,7 +400,8 @@ func (s *Server) mountSettings(o settings.Options) {
 func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 	ticket := s.Admission.Enter("address "+s.clientNetwork(r), admission.Page)
 	limit := int64(settings.MaxForm)
-	switch wanted, allowed := s.pages.Upload(r.WithContext(admission.NewContext(r.Context(), ticket))); {
+	r = r.WithContext(admission.NewContext(r.Context(), ticket))
+	switch wanted, allowed := s.pages.Upload(r); {
 	case allowed:
 		limit = settings.MaxUpload
 	case wanted: // the pages answer without the files

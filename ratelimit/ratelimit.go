@@ -74,6 +74,7 @@ type Decision struct {
 type Limiter struct {
 	settings settings
 	nodes    *nodes
+	windows  redis.Scripter
 	tokens   *redis_rate.Limiter
 	memory   *memory
 
@@ -103,6 +104,7 @@ func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Li
 	l := &Limiter{
 		settings: s,
 		nodes:    nodes,
+		windows:  nodes.scripter("window"),
 		tokens:   redis_rate.NewLimiter(nodes.scripter("token")),
 		memory:   newMemory(s),
 		id:       rand.Text(),
@@ -146,7 +148,7 @@ func windowKey(name string) string { return "rl:{" + name + "}" }
 func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (r result, local bool) {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
-	reply, err := windowScript.Run(ctx, l.nodes.scripter("window"), []string{windowKey(name)},
+	reply, err := windowScript.Run(ctx, l.windows, []string{windowKey(name)},
 		limit, cost, l.settings.window.Microseconds(), l.settings.bucketOf(limit).Microseconds()).Int64Slice()
 	if err != nil {
 		instances := int(l.instances.Load())

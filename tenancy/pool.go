@@ -177,7 +177,9 @@ func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 type conn struct {
 	*pooledConn
 	free func() // leaves the budget; nil after Release
-	used func() // counts how long the caller had it
+	db   *DB
+	// taken is when the caller got the connection, or zero in the background.
+	taken time.Time
 }
 
 type pooledConn = pgxpool.Conn // the name of the embedded field must not hide the method Conn
@@ -187,7 +189,9 @@ func (c *conn) Release() {
 	if c.free != nil {
 		delete(c.Conn().PgConn().CustomData(), ticketKey)
 		c.pooledConn.Release()
-		c.used()
+		if !c.taken.IsZero() {
+			c.db.used.Add(int64(time.Since(c.taken)))
+		}
 		c.free()
 		c.free = nil
 	}
@@ -234,7 +238,11 @@ func (db *DB) take(ctx context.Context, ticket *admission.Ticket) (*conn, error)
 		return nil, err
 	}
 	pooled.Conn().PgConn().CustomData()[ticketKey] = ticket
-	return &conn{pooled, func() {}, db.use(ctx)}, nil
+	taken := &conn{pooledConn: pooled, free: func() {}, db: db}
+	if ctx.Value(backgroundKey{}) == nil {
+		taken.taken = time.Now()
+	}
+	return taken, nil
 }
 
 // ticketKey is the key of the request's ticket in the data of its connection.

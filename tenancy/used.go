@@ -26,12 +26,3 @@ func (db *DB) Used() time.Duration {
 	}
 	return time.Duration(used)
 }
-
-// use returns a function that ends the use of a connection.
-func (db *DB) use(ctx context.Context) (end func()) {
-	if ctx.Value(backgroundKey{}) != nil {
-		return func() {}
-	}
-	began := time.Now()
-	return func() { db.used.Add(int64(time.Since(began))) }
-}
