@@ -340,7 +340,7 @@ func (c *citusCluster) isolate(t *testing.T, h *service, slug string) {
 	t.Helper()
 	id := mustQuery[int64](t, h.database, `select id from tenants where slug = $1`, slug)
 	shard := mustQuery[int64](t, h.database,
-		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'force_logical')`, id)
+		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'block_writes')`, id)
 	s := c.addServer(t)
 	mustExec(t, urlOf(t, s, ""), `create extension citus`)
 	host, port := c.address(t, len(c.nodes)-1)
