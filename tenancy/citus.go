@@ -147,6 +147,9 @@ func (db *DB) atTenant(ctx context.Context, tenant ID, f func(*DB) error) error 
 // hasMoved reports whether the group, or its schema, has moved. Then the transaction did nothing.
 func hasMoved(err error) bool {
 	code := SQLState(err)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Routine == "LookupShardRelationFromCatalog" {
+		return true // the shard has been split
+	}
 	return errors.Is(err, errLeft) || code == moved || code == "42883" || code == "42P01" // undefined function or table
 }
 
@@ -174,13 +177,18 @@ func (c *cluster) find(ctx context.Context, tenant ID) (*group, error) {
 	found, err, _ := c.lookups.Do(strconv.FormatInt(int64(tenant), 10), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*acquireTimeout)
 		defer cancel()
-		places, err := c.read(ctx, `
+		// While Citus splits a shard, its function can return a shard that the snapshot of the query does not have.
+		var places []place
+		for try := 1; len(places) == 0; try++ {
+			var err error
+			places, err = c.read(ctx, `
 			   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant)
-		if err != nil {
-			return nil, err
-		}
-		if len(places) == 0 {
-			return nil, fmt.Errorf("tenant %d has no shard group", tenant)
+			if err != nil {
+				return nil, err
+			}
+			if len(places) == 0 && try == maxTries {
+				return nil, fmt.Errorf("tenant %d has no shard group", tenant)
+			}
 		}
 		g, err := c.groupAt(ctx, places[0])
 		if err == nil {

@@ -182,11 +182,11 @@ func (s *site) alter(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// stored returns all rows of all tables.
+// stored returns all rows of all tables. On a cluster, the shards of a table answer in any order.
 func (s *site) stored(t testing.TB) string {
 	t.Helper()
 	rows, err := s.super.Query(t.Context(), `
-		select query_to_xml(format('select * from %I', relname), true, false, '')::text
+		select query_to_xml(format('select * from %I stored order by stored::text', relname), true, false, '')::text
 		  from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`)
 	if err != nil {
 		t.Fatal(err)

@@ -340,11 +340,12 @@ func (c *citusCluster) isolate(t *testing.T, h *service, slug string) {
 	t.Helper()
 	id := mustQuery[int64](t, h.database, `select id from tenants where slug = $1`, slug)
 	shard := mustQuery[int64](t, h.database,
-		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'force_logical')`, id)
+		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'block_writes')`, id)
 	s := c.addServer(t)
 	mustExec(t, urlOf(t, s, ""), `create extension citus`)
 	host, port := c.address(t, len(c.nodes)-1)
 	c.on(t, "select citus_add_node($1, $2::int)", host, port)
+	c.on(t, "select replicate_reference_tables()")
 	for _, g := range c.groups(t) {
 		if g.ShardID == shard {
 			c.on(t, "select citus_move_shard_placement($1, $2, $3, $4, $5::int, 'force_logical')",
@@ -446,28 +447,26 @@ func TestCitusInterruptedTenantsAreCompleted(t *testing.T) {
 	mustStock(t, newClient(t, i.base, k.Key, false))
 	h.run(t, "", nil, "verify", "--all")
 
-	// The deletion waits for the row on the coordinator after it has deleted those on the worker.
-	conn, err := pgx.Connect(t.Context(), h.database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	tx, err := conn.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `select from tenants for update`); err != nil {
-		t.Fatal(err)
-	}
+	// The deletion suspends the tenant, waits for its products on the worker, deletes its rows there and then waits for
+	// its row on the coordinator.
+	id := mustQuery[int64](t, h.database, `select id from tenants`)
+	products := mustLock(t, h.database, `select id from products where tenant_id = $1 for update`, id)
 	remove := []string{"tenant", "delete", "--slug", "acme", "--confirm", "acme"}
 	p := startProcess(t, h.dir, h.environ, program, remove...)
+	await(t, 30*time.Second, "the suspension of the tenant", func() bool {
+		return mustQuery[int64](t, h.database, `select count(*) from tenants where suspended_at is not null`) == 1
+	})
+	tenant := mustLock(t, h.database, `select id from tenants for update`)
+	if err := products.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	await(t, 30*time.Second, "the worker to have no products", func() bool {
 		return mustQuery[int64](t, h.database, `select count(*) from products`) == 0 &&
 			mustQuery[int64](t, h.database, `select count(*) from storeroom_citus.tenants`) == 0
 	})
 	p.signal(t, syscall.SIGKILL)
 	<-p.done
-	if err := tx.Rollback(t.Context()); err != nil {
+	if err := tenant.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a, err := newClient(t, i.base, k.Key, false).send(t.Context(), "GET", "/api/products", "", nil)
@@ -479,6 +478,24 @@ func TestCitusInterruptedTenantsAreCompleted(t *testing.T) {
 	if left := h.texts(t, `select slug from tenants`); len(left) != 0 {
 		t.Errorf("the coordinator has the tenants %v, want none", left)
 	}
+}
+
+// mustLock runs a query that locks rows, and returns its transaction.
+func mustLock(t *testing.T, address, query string, args ...any) pgx.Tx {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), query, args...); err != nil {
+		t.Fatal(err)
+	}
+	return tx
 }
 
 // try runs a command and returns its error.

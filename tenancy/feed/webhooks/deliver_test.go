@@ -790,6 +790,35 @@ func TestAShutdownWaitsForDeliveries(t *testing.T) {
 	}
 }
 
+// A shutdown can begin while a claim waits for the database. Then nothing is sent, and another instance continues at
+// once.
+func TestAShutdownSendsNothingThatIsClaimedLater(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, func(int) int { return 200 })
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	claims, err := hooks.claim(t.Context(), 1, 1)
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claim = %v, %v", claims, err)
+	}
+	if err := hooks.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown = %v", err)
+	}
+	hooks.work(t.Context(), claims[0], encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if ids := r.ids(); len(ids) != 0 {
+		t.Errorf("after the shutdown, the receiver got %v", ids)
+	}
+	if got := s.mustGet(t, w.ID); got.Attempts != 0 {
+		t.Errorf("the message that was not sent counts as %d failures", got.Attempts)
+	}
+	if claims, err := s.instance().claim(t.Context(), 1, 1); err != nil || len(claims) != 1 {
+		t.Errorf("another instance claims %v, %v; want the endpoint", claims, err)
+	}
+}
+
 // A shutdown interrupts a slow receiver, and another instance continues at once.
 func TestAShutdownReleasesEndpoints(t *testing.T) {
 	t.Parallel()

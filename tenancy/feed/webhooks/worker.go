@@ -22,6 +22,9 @@ const (
 // errLost reports that the endpoint was changed or given to another worker in the meantime.
 var errLost = errors.New("the endpoint has another worker")
 
+// errStopped reports that Shutdown was called before a message was sent.
+var errStopped = errors.New("the delivery is stopped")
+
 // timing has the times that tests shorten.
 type timing struct {
 	poll     time.Duration // between claims
@@ -236,6 +239,9 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, l
 			continue
 		}
 		s.waitInterval(requests, w)
+		if s.isStopped() { // since the claim, or while the message was made
+			return errStopped
+		}
 		sent := time.Now()
 		d := s.send(requests, w, *next.message)
 		switch {
