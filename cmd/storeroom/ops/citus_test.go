@@ -62,11 +62,6 @@ func (c *citusCluster) addServer(t *testing.T) *server {
 	if _, _, err := migrations.CreateDatabase(t.Context(), s.AdminURL, "storeroom", password, password); err != nil {
 		t.Fatal(err)
 	}
-	const setting = `select count(*) from pg_settings where name = 'output_plugin_libraries'`
-	if mustQuery[int64](t, s.AdminURL, setting) > 0 { // for isolate_tenant_to_new_shard
-		mustExec(t, s.AdminURL, `alter system set output_plugin_libraries = pgoutput, test_decoding, citus`)
-		mustExec(t, s.AdminURL, `select pg_reload_conf()`)
-	}
 	c.nodes = append(c.nodes, s)
 	return s
 }

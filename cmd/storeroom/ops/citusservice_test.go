@@ -262,7 +262,12 @@ func TestCitusFaultsUnderLoad(t *testing.T) {
 		{"the coordinator is killed and restarted", func(t *testing.T) { c.crash(t, 0, all) }},
 		{"all shard groups are moved to the other worker", func(t *testing.T) { c.moveAll(t) }},
 		{"a tenant gets a node of its own", func(t *testing.T) { c.isolate(t, h, "tenant-0") }},
-		{"a worker is added and the cluster rebalanced", func(t *testing.T) { c.addWorker(t) }},
+		{"a worker is added and the cluster rebalanced", func(t *testing.T) {
+			c.addWorker(t)
+			if got := c.has(t, 3); got != 1 {
+				t.Errorf("after the rebalance, the node of the tenant has %d shard groups, want 1", got)
+			}
+		}},
 		{"a worker is drained", func(t *testing.T) {
 			host, port := c.address(t, 2)
 			c.on(t, "select citus_drain_node($1, $2::int)", host, port)
@@ -329,7 +334,8 @@ func (c *citusCluster) addWorker(t *testing.T) {
 	mustExec(t, urlOf(t, s, ""), `create extension citus`)
 	host, port := c.address(t, len(c.nodes)-1)
 	c.on(t, "select citus_add_node($1, $2::int)", host, port)
-	c.on(t, "select rebalance_table_shards(shard_transfer_mode => 'force_logical')")
+	c.on(t, `select rebalance_table_shards(shard_transfer_mode => 'force_logical', excluded_shard_list => array(
+		select shardid from pg_dist_placement join pg_dist_node using (groupid) where not shouldhaveshards))`)
 	if c.has(t, len(c.nodes)-1) == 0 {
 		t.Error("the new worker has no shard groups")
 	}
@@ -340,7 +346,7 @@ func (c *citusCluster) isolate(t *testing.T, h *service, slug string) {
 	t.Helper()
 	id := mustQuery[int64](t, h.database, `select id from tenants where slug = $1`, slug)
 	shard := mustQuery[int64](t, h.database,
-		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'force_logical')`, id)
+		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'block_writes')`, id)
 	s := c.addServer(t)
 	mustExec(t, urlOf(t, s, ""), `create extension citus`)
 	host, port := c.address(t, len(c.nodes)-1)
