@@ -5,8 +5,20 @@
 -- triggers notify the instances, which a distributed transaction cannot. A shard group has copies of what its
 -- statements need: the rows of its tenants, and the names of keys that changed stock. audit_log of a group has the
 -- entries that were written in transactions of the group; tenancy.AuditLog reads both.
-create extension if not exists pg_trgm;
-create extension if not exists btree_gin;
+
+-- Only once: on a node that was added later, the extensions belong to a superuser, and the statement fails there.
+do $$
+declare
+    missing text;
+begin
+    foreach missing in array '{pg_trgm,btree_gin}'::text[] loop
+        if not exists (select from pg_dist_object o
+                         join pg_extension e on o.classid = 'pg_extension'::regclass and o.objid = e.oid
+                        where e.extname = missing) then
+            execute format('create extension if not exists %I', missing);
+        end if;
+    end loop;
+end $$;
 
 create table if not exists storeroom_citus.tenants (
     like public.tenants including defaults,

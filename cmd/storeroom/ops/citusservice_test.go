@@ -336,6 +336,7 @@ func (c *citusCluster) addWorker(t *testing.T) {
 	c.on(t, "select citus_add_node($1, $2::int)", host, port)
 	c.on(t, `select rebalance_table_shards(shard_transfer_mode => 'force_logical', excluded_shard_list => array(
 		select shardid from pg_dist_placement join pg_dist_node using (groupid) where not shouldhaveshards))`)
+	c.storeroom(t, "migrate") // the extensions of the new node belong to a superuser
 	if c.has(t, len(c.nodes)-1) == 0 {
 		t.Error("the new worker has no shard groups")
 	}
