@@ -5,8 +5,20 @@
 -- triggers notify the instances, which a distributed transaction cannot. A shard group has copies of what its
 -- statements need: the rows of its tenants, and the names of keys that changed stock. audit_log of a group has the
 -- entries that were written in transactions of the group; tenancy.AuditLog reads both.
-create extension if not exists pg_trgm;
-create extension if not exists btree_gin;
+
+-- Only once: on a node that was added later, the extensions belong to a superuser, and the statement fails there.
+do $$
+declare
+    missing text;
+begin
+    foreach missing in array '{pg_trgm,btree_gin}'::text[] loop
+        if not exists (select from pg_dist_object o
+                         join pg_extension e on o.classid = 'pg_extension'::regclass and o.objid = e.oid
+                        where e.extname = missing) then
+            execute format('create extension if not exists %I', missing);
+        end if;
+    end loop;
+end $$;
 
 create table if not exists storeroom_citus.tenants (
     like public.tenants including defaults,
@@ -60,6 +72,7 @@ select t.*, 0
   from public.tenants t
  where exists (select from distributed d where d.name = 'storeroom_citus.tenants'::regclass);
 
+set local row_security = on; -- the policy shows the keys of the tenant
 do $$
 declare
     tenant bigint;
@@ -74,6 +87,7 @@ begin
     end loop;
     perform set_config('app.tenant_id', '', true);
 end $$;
+set local row_security = off;
 
 -- Citus accepts no subquery in a policy. adopt gives shards the canonical policy.
 do $$
@@ -135,6 +149,15 @@ begin
     end loop;
 end $$;
 
+-- Rows that move are not changed, so they may fire no trigger.
+create temporary table triggered on commit drop as
+select name
+  from distributed
+  join pg_class c on c.oid = name
+ where exists (select from public.tenants)
+   and exists (select from pg_trigger g where g.tgrelid = name and not g.tgisinternal)
+   and not c.relispartition;
+
 -- The rows of all tenants move to the shards, where the checks of foreign keys read them. A move could not replicate
 -- rows to a shard that forces row-level security, so adopt forces it afterwards. The shards of earlier tables force it
 -- already.
@@ -147,12 +170,18 @@ begin
     for t in select name from distributed loop
         execute format('alter table %s no force row level security', t.name);
     end loop;
+    for t in select name from triggered loop
+        execute format('alter table %s disable trigger user', t.name);
+    end loop;
     for t in
         select name from distributed join pg_class on oid = name where not relispartition order by place
     loop
         perform create_distributed_table(t.name,
                                          case t.name when 'storeroom_citus.tenants'::regclass then 'id' else 'tenant_id' end,
                                          colocate_with => 'storeroom_citus.shards');
+    end loop;
+    for t in select name from triggered loop
+        execute format('alter table %s enable trigger user', t.name);
     end loop;
     for k in select * from replaced loop
         execute format('alter table %s add constraint %I %s', k.name, k.conname, k.definition);

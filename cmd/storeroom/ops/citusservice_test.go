@@ -262,7 +262,12 @@ func TestCitusFaultsUnderLoad(t *testing.T) {
 		{"the coordinator is killed and restarted", func(t *testing.T) { c.crash(t, 0, all) }},
 		{"all shard groups are moved to the other worker", func(t *testing.T) { c.moveAll(t) }},
 		{"a tenant gets a node of its own", func(t *testing.T) { c.isolate(t, h, "tenant-0") }},
-		{"a worker is added and the cluster rebalanced", func(t *testing.T) { c.addWorker(t) }},
+		{"a worker is added and the cluster rebalanced", func(t *testing.T) {
+			c.addWorker(t)
+			if got := c.has(t, 3); got != 1 {
+				t.Errorf("after the rebalance, the node of the tenant has %d shard groups, want 1", got)
+			}
+		}},
 		{"a worker is drained", func(t *testing.T) {
 			host, port := c.address(t, 2)
 			c.on(t, "select citus_drain_node($1, $2::int)", host, port)
@@ -293,6 +298,38 @@ func refusals(all []*tenantLoad) (count int) {
 		l.mu.Unlock()
 	}
 	return count
+}
+
+// A server with tenants becomes a cluster. The rows move to the workers, and no trigger counts or records them again.
+func TestCitusOfExistingTenants(t *testing.T) {
+	c := startCitus(t, 2)
+	c.storeroom(t, "migrate")
+	h := c.service(t)
+	i := h.startInstance(t, freePort(t))
+	var keys []key
+	for n := range 3 {
+		keys = append(keys, h.tenant(t, fmt.Sprintf("tenant-%d", n), 1000))
+		mustStock(t, newClient(t, i.base, keys[n].Key, false))
+	}
+	i.signal(t, syscall.SIGTERM)
+	i.mustExit(t)
+	const counts = `select string_agg(name || ' ' || rows, ', ' order by name) from (
+		select 'changes' as name, count(*) as rows from changes
+		union all select 'products', count(*) from products
+		union all select 'orders', count(*) from orders
+		union all select 'api_keys', count(*) from api_keys) all_rows`
+	before := mustQuery[string](t, urlOf(t, c.nodes[0], ""), counts)
+	c.join(t)
+	if after := mustQuery[string](t, urlOf(t, c.nodes[0], ""), counts); after != before {
+		t.Errorf("the cluster has the rows %s, want %s", after, before)
+	}
+	c.storeroom(t, "verify", "--all")
+	i = h.startInstance(t, freePort(t))
+	for _, k := range keys {
+		newClient(t, i.base, k.Key, false).must(t, "POST", "/api/products",
+			map[string]any{"sku": "NEW", "name": "New", "price": 1}, nil)
+	}
+	c.storeroom(t, "verify", "--all")
 }
 
 // moveAll moves each shard group to the other worker, in turn while writes continue and while they wait.
@@ -329,7 +366,9 @@ func (c *citusCluster) addWorker(t *testing.T) {
 	mustExec(t, urlOf(t, s, ""), `create extension citus`)
 	host, port := c.address(t, len(c.nodes)-1)
 	c.on(t, "select citus_add_node($1, $2::int)", host, port)
-	c.on(t, "select rebalance_table_shards(shard_transfer_mode => 'force_logical')")
+	c.on(t, `select rebalance_table_shards(shard_transfer_mode => 'force_logical', excluded_shard_list => array(
+		select shardid from pg_dist_placement join pg_dist_node using (groupid) where not shouldhaveshards))`)
+	c.storeroom(t, "migrate") // the extensions of the new node belong to a superuser
 	if c.has(t, len(c.nodes)-1) == 0 {
 		t.Error("the new worker has no shard groups")
 	}
@@ -338,14 +377,14 @@ func (c *citusCluster) addWorker(t *testing.T) {
 // isolate gives a tenant a separate shard group and moves it to a new node, which gets no other groups.
 func (c *citusCluster) isolate(t *testing.T, h *service, slug string) {
 	t.Helper()
-	id := mustQuery[int64](t, h.database, `select id from tenants where slug = $1`, slug)
-	shard := mustQuery[int64](t, h.database,
-		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'block_writes')`, id)
 	s := c.addServer(t)
 	mustExec(t, urlOf(t, s, ""), `create extension citus`)
 	host, port := c.address(t, len(c.nodes)-1)
 	c.on(t, "select citus_add_node($1, $2::int)", host, port)
-	c.on(t, "select replicate_reference_tables()")
+	c.on(t, "select replicate_reference_tables('force_logical')")
+	id := mustQuery[int64](t, h.database, `select id from tenants where slug = $1`, slug)
+	shard := mustQuery[int64](t, h.database,
+		`select isolate_tenant_to_new_shard('storeroom_citus.shards', $1::bigint, 'CASCADE', 'block_writes')`, id)
 	for _, g := range c.groups(t) {
 		if g.ShardID == shard {
 			c.on(t, "select citus_move_shard_placement($1, $2, $3, $4, $5::int, 'force_logical')",
