@@ -38,10 +38,7 @@ type Migration struct {
 
 // All returns the migrations in their order. It panics if a number is missing.
 func All() []Migration {
-	names, err := fs.Glob(files, "[0-9]*.sql")
-	if err != nil {
-		panic(err)
-	}
+	names := fileNames()
 	all := make([]Migration, 0, len(names))
 	for _, name := range names {
 		number, _, _ := strings.Cut(name, "_")
@@ -59,7 +56,16 @@ func All() []Migration {
 }
 
 // Latest returns the version of the schema that this program needs.
-func Latest() int { return len(All()) }
+func Latest() int { return len(fileNames()) }
+
+// fileNames returns the names of the files of all migrations in their order.
+func fileNames() []string {
+	names, err := fs.Glob(files, "[0-9]*.sql")
+	if err != nil {
+		panic(err) // the pattern is valid
+	}
+	return names
+}
 
 // Apply brings the database of conn to the latest version and returns the migrations
 // that it ran. The role of conn must be a member of storeroom_owner, such as

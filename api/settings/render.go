@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/storeroom/storeroom/api/imports"
@@ -24,20 +25,23 @@ var templateFiles embed.FS
 // layouts are part of every page.
 var layouts = []string{"templates/layout.html", "templates/parts.html"}
 
-// parseTemplates returns all pages by file name without .html.
-func parseTemplates() map[string]*template.Template {
+// parseTemplates returns a function for each page, by file name without .html. It parses the page when it is first shown,
+// because all pages together take 5 MB of memory, which a server without signed-in users does not need.
+func parseTemplates() map[string]func() *template.Template {
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		panic(err) // the pattern is valid
 	}
-	templates := map[string]*template.Template{}
+	templates := map[string]func() *template.Template{}
 	for _, name := range names {
 		page := strings.TrimSuffix(strings.TrimPrefix(name, "templates/"), ".html")
 		if page == "layout" || page == "parts" {
 			continue
 		}
-		t := template.New("layout.html").Funcs(functions)
-		templates[page] = template.Must(t.ParseFS(templateFiles, append(layouts, name)...))
+		templates[page] = sync.OnceValue(func() *template.Template {
+			t := template.New("layout.html").Funcs(functions)
+			return template.Must(t.ParseFS(templateFiles, append(layouts, name)...))
+		})
 	}
 	return templates
 }
@@ -115,7 +119,7 @@ func (d layoutData) In(section string) bool { return strings.HasPrefix(d.Page, s
 // sent in part.
 func (p *Pages) show(w http.ResponseWriter, status int, page string, u user, data any) error {
 	var b bytes.Buffer
-	if err := p.templates[page].Execute(&b, layoutData{u, page, data, p.BaseURL}); err != nil {
+	if err := p.templates[page]().Execute(&b, layoutData{u, page, data, p.BaseURL}); err != nil {
 		return fmt.Errorf("page %s: %w", page, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

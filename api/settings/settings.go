@@ -78,7 +78,7 @@ type Options struct {
 type Pages struct {
 	Options
 	mux       *chi.Mux
-	templates map[string]*template.Template
+	templates map[string]func() *template.Template
 	cookie    string // name of the session cookie
 	secure    bool
 }
