@@ -189,10 +189,7 @@ const productSumsSQL = `
 		with sales as (
 		     {sales}
 		), sold as (
-		     select key,
-		            {totals}
-		       from sales
-		      group by key
+		     {sold}
 		), product_sums as materialized (
 		     select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
 		            {totals}
@@ -205,6 +202,12 @@ const productSumsSQL = `
 		      group by 1, 2
 		     having sum(s.items) > 0
 		)`
+
+const soldSQL = `
+		select key,
+		       {totals}
+		  from sales
+		 group by key`
 
 const productsPageSQL = `
 		select count, product_id, sku, name,
@@ -265,10 +268,15 @@ func (b batch) productFragments(q ProductsQuery, soldIDs []int64, args *argument
 	if sales.eachLine {
 		totals = additiveTotals
 	}
+	sold := soldSQL
+	months, days := q.wholeMonths()
+	if !b.factsOnly && soldIDs == nil && len(days) == 0 && months.isOneMonth() {
+		sold = "select * from sales" // rollups of one month, which has one for each key
+	}
 	by := map[string]string{"units": "units", "margin": unindent(marginSQL)}[q.By]
 	return map[string]string{
-		"sales":  b.sales(sales, args),
-		"totals": totals, "sums": sums.List, "latest": latestNameSQL,
+		"sales": b.sales(sales, args),
+		"sold":  sold, "totals": totals, "sums": sums.List, "latest": latestNameSQL,
 		"order": cmp.Or(by, "revenue") + direction(q.Ascending) + ", revenue desc, product_id, unknown_sku",
 	}
 }

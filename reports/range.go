@@ -64,6 +64,9 @@ func (r Range) wholeMonths() (months *Range, edges []Range) {
 	return &Range{first, last}, edges
 }
 
+// isOneMonth reports whether a range of whole months is a single month.
+func (r Range) isOneMonth() bool { return firstOfMonth(r.To).Equal(r.From) }
+
 // nearMonths returns the months with which a query reads the fewest days from the facts: days to add before and after
 // the months, and days to subtract from them. Days after today cost nothing, because orders are at most one day ahead.
 // If no month helps, added is the range itself.

@@ -30,6 +30,10 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 		q := reports.ProductsQuery{Range: sqlRange, By: "units"}
 		return s.WalkProducts(ctx, tenant, q, func(reports.ProductSums) error { return nil })
 	},
+	"products_export_of_a_month": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
+		q := reports.ProductsQuery{Range: days("2025-03-01", "2025-03-31")}
+		return s.WalkProducts(ctx, tenant, q, func(reports.ProductSums) error { return nil })
+	},
 	"overview": sending((*reports.Store).Overview,
 		reports.OverviewQuery{Range: sqlRange, Compare: reports.PreviousYear, Limit: 10}),
 	"overview_unchanged": sending((*reports.Store).CheckOverview, reports.OverviewQuery{Range: sqlRange}),
