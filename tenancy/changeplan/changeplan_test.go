@@ -659,7 +659,7 @@ func TestATenantHasALimitedNumberOfPlans(t *testing.T) {
 	if _, err := s.upload(t, "a"); !errors.Is(err, changeplan.ErrTooMany) {
 		t.Errorf("a fifth plan = %v, want ErrTooMany", err)
 	}
-	if _, err := s.MustSuper(t).Exec(t.Context(), `
+	if _, err := s.MustSuperAt(t, s.tenant).Exec(t.Context(), `
 		delete from change_plans where id = (select min(id) from change_plans)`); err != nil {
 		t.Fatal(err)
 	}
@@ -670,7 +670,7 @@ func TestATenantHasALimitedNumberOfPlans(t *testing.T) {
 func TestAClaimReadsOnlyDuePlans(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
-	super := s.MustSuper(t)
+	super := s.MustSuperAt(t, s.tenant)
 	if _, err := super.Exec(t.Context(), `
 		insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
 		select $1, 'names', 'applied', '', '', now() + interval '1 day'

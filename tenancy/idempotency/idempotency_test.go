@@ -165,7 +165,8 @@ func TestADuplicateOfAnEarlierReleaseIsRefused(t *testing.T) {
 func TestWaitingDuplicatesHoldNoConnection(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
-	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	tenant := d.MustTenant(t, "a").ID
+	super := d.MustSuperAt(t, tenant)
 	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=4")
 	_, claim, _, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
 	if err != nil {
