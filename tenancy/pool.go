@@ -238,11 +238,11 @@ func (db *DB) take(ctx context.Context, ticket *admission.Ticket) (*conn, error)
 		return nil, err
 	}
 	pooled.Conn().PgConn().CustomData()[ticketKey] = ticket
-	taken := &conn{pooledConn: pooled, free: func() {}, db: db}
+	c := &conn{pooledConn: pooled, free: func() {}, db: db}
 	if ctx.Value(backgroundKey{}) == nil {
-		taken.taken = time.Now()
+		c.taken = time.Now()
 	}
-	return taken, nil
+	return c, nil
 }
 
 // ticketKey is the key of the request's ticket in the data of its connection.
