@@ -30,10 +30,13 @@ const running = document.querySelector("[data-progress]");
 if (running) {
   const bar = running.querySelector("progress");
   const text = running.querySelector("progress + span");
+  let submitted = false; // a reload would interrupt the form
+  addEventListener("submit", () => { submitted = true; });
   const poll = async () => {
     try {
       const response = await fetch(running.dataset.progress);
       const now = await response.json();
+      if (submitted) return;
       if (now.state !== running.dataset.state) return location.reload();
       text.textContent = now.text;
       if (now.percent >= 0) bar.value = now.percent;
