@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -83,6 +84,10 @@ func (s *Servers) Stop() error {
 	}
 	s.processes = nil
 	if s.lock != nil {
+		if len(errs) == 0 {
+			// Close alone keeps the lock until a process that another goroutine starts meanwhile has closed its copy.
+			errs = append(errs, syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN))
+		}
 		errs = append(errs, s.lock.Close())
 		s.lock = nil
 	}
