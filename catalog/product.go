@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,13 +128,18 @@ select p.id, p.created_at, p.updated_at,
   from products p
  where p.tenant_id = $1 and p.sku = $2`
 
-	// insertProduct inserts the product of arguments, insertProducts those of records in $3. $2 is
-	// the API key. They also insert stock and ledger rows. A query on p, the inserted rows, follows.
+	// insertProduct inserts the product of arguments, and records the change. insertProducts inserts those of records
+	// in $3. $2 is the API key. They also insert stock and ledger rows. A query on p, the inserted rows, follows.
 	insertProduct = insertFrom("", `(
        values ($3::text,
        `+eachColumn("$N::TYPE")+`)
        ) r (search,
-       `+eachColumn("NAME")+`)`)
+       `+eachColumn("NAME")+`)
+ where `+skipTrigger+` is not null`) + `, recorded as (
+insert into changes (tenant_id, epoch, action, types, ids)
+select $1, feed_epoch($1), 'created', '{product,stock}', array[id::text]
+  from p
+)`
 	insertProducts = insertFrom("", `jsonb_to_recordset($3) as r (search text,
        `+eachColumn("NAME TYPE")+`)
  order by r.sku collate "C"`)
@@ -164,8 +171,21 @@ select $1, r.id, r.search,
    set search = excluded.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
        ` + eachColumn("NAME = excluded.NAME")
 
-	updateAndSelect = "\nwith p as (" + updateProduct + "\nreturning *\n)" + selectProducts + "\n  from p"
+	// updateAndSelect also records the change, of the types $21 and the fields $22.
+	updateAndSelect = "\nwith p as (" + updateProduct + `
+returning *,
+       ` + skipTrigger + `
+), recorded as (
+insert into changes (tenant_id, epoch, action, types, changed, ids)
+select $1, feed_epoch($1), 'updated', $21, $22, array[id::text]
+  from p
+)` + selectProducts + "\n  from p"
 )
+
+// skipTrigger makes the trigger that records changes of products skip this statement, which records its change itself:
+// to compare all columns takes longer. No other statement of the batch may change products, because with the simple
+// protocol it would have the same start time.
+const skipTrigger = `(select set_config('app.recorded', statement_timestamp()::text, true))`
 
 // insertFrom returns the statement that inserts the rows r of source, with more columns if given.
 func insertFrom(more, source string) string {
@@ -203,6 +223,20 @@ func (p *Product) arguments(tenant tenancy.ID, second any) []any {
 		args = append(args, c.value(p))
 	}
 	return args
+}
+
+// changedFields returns the fields of the feed in which two versions of a product differ, and the types that changed.
+func changedFields(before, after *Product) (types, fields []string) {
+	types = []string{"product"}
+	for _, c := range storedColumns {
+		if !reflect.DeepEqual(c.value(before), c.value(after)) {
+			fields = append(fields, strings.TrimSuffix(c.name, "_id"))
+		}
+	}
+	if slices.Contains(fields, "quantity") || slices.Contains(fields, "warehouse") {
+		types = append(types, "stock")
+	}
+	return types, append(fields, "updated_at")
 }
 
 // records returns the products as the JSON array that insertProducts reads. JSON passes any

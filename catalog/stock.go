@@ -212,47 +212,49 @@ func (s *Store) addOrRemove(
 	return result[0], entries[0], true, nil
 }
 
-// addStock and removeStock add $3, which is negative for a removal, to the stock of a
-// product in the warehouse $4. They lock the product before its stock, as all other
-// writes do. They read rows that changed while they waited for the lock in their newest
-// version. They record the change in the feed themselves, because the trigger of products
-// takes longer; app.recorded makes it skip this statement. No other statement of their
-// batch may change products: with the simple protocol it would have the same start time.
+// addStock and removeStock add $3, which is negative for a removal, to the stock of a product in the warehouse $4. They
+// lock the product before its stock, as all other writes do, and read rows that changed while they waited for a lock in
+// their newest version. A removal must find enough stock before it changes the product.
 const (
-	addStock = lockForAdjustment + `
+	addStock = `
+with updated as (
+update products
+   set quantity = quantity + $3::bigint, updated_at = clock_timestamp()
+ where tenant_id = $1 and id = $2
+   and quantity + $3::bigint between 0 and 2147483647
+returning id, quantity, coalesce($4::bigint, warehouse_id) as warehouse_id,
+       ` + skipTrigger + `
+), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
-select $1, locked.id, locked.warehouse_id, $3
-  from locked
+select $1, id, warehouse_id, $3
+  from updated
 on conflict (tenant_id, product_id, warehouse_id) do update
-   set quantity = stock.quantity + excluded.quantity
-returning product_id, warehouse_id` + recordAdjustment
+   set quantity = stock.quantity + excluded.quantity` + recordAdjustment
 
-	removeStock = lockForAdjustment + `
+	removeStock = `
+with locked as materialized (
+select id, coalesce($4::bigint, warehouse_id) as warehouse_id
+  from products
+ where tenant_id = $1 and id = $2
+   and quantity + $3::bigint between 0 and 2147483647
+   for update
+), stocked as (
 update stock
    set quantity = stock.quantity + $3::bigint
   from locked
  where stock.tenant_id = $1 and stock.product_id = locked.id
    and stock.warehouse_id = locked.warehouse_id
    and stock.quantity + $3::bigint >= 0
-returning stock.product_id, stock.warehouse_id` + recordAdjustment
-
-	lockForAdjustment = `
-with locked as materialized (
-select id, coalesce($4::bigint, warehouse_id) as warehouse_id,
-       set_config('app.recorded', statement_timestamp()::text, true)
-  from products
- where tenant_id = $1 and id = $2
-   and quantity + $3::bigint between 0 and 2147483647
-   for update
-), stocked as (`
-
-	recordAdjustment = `
+returning stock.product_id, stock.warehouse_id
 ), updated as (
 update products
    set quantity = products.quantity + $3::bigint, updated_at = clock_timestamp()
   from stocked
  where products.tenant_id = $1 and products.id = stocked.product_id
-returning products.id, products.quantity, stocked.warehouse_id
+returning products.id, products.quantity, stocked.warehouse_id,
+       ` + skipTrigger + recordAdjustment
+
+	recordAdjustment = `
 ), recorded as (
 insert into changes (tenant_id, epoch, action, types, changed, ids)
 select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}', array[id::text]

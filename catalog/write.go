@@ -103,7 +103,8 @@ func (s *Store) change(
 			return err
 		}
 		if result = []Product{before}; !reflect.DeepEqual(before, after) {
-			tenancy.QueueRows(b, &result, updateAndSelect, after.arguments(by.Tenant, id)...)
+			types, fields := changedFields(&before, &after)
+			tenancy.QueueRows(b, &result, updateAndSelect, append(after.arguments(by.Tenant, id), types, fields)...)
 			queueStockAndLedger(b, by, changes)
 		}
 		return nil

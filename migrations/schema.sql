@@ -244,7 +244,7 @@ CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, war
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN ((old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) AND (old.quantity IS DISTINCT FROM new.quantity OR old.reorder_point IS DISTINCT FROM new.reorder_point)) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER record_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
-CREATE TRIGGER record_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
+CREATE TRIGGER record_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
 CREATE TRIGGER record_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
 CREATE TRIGGER tag_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION tag_products();
 CREATE TRIGGER tag_updates AFTER UPDATE OF status, name, sku, price, tags ON products FOR EACH ROW WHEN ((old.tags <> '{}'::text[] OR new.tags <> '{}'::text[]) AND (old.status IS DISTINCT FROM new.status OR old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.price IS DISTINCT FROM new.price OR old.tags IS DISTINCT FROM new.tags)) EXECUTE FUNCTION tag_products();
@@ -321,8 +321,7 @@ create table inventory_adjustments (
     PRIMARY KEY (tenant_id, id),
     CHECK ((reason = ANY (ARRAY['sale'::text, 'cancellation'::text, 'refund'::text])) AND (reason IS NULL) = (order_number IS NULL)) NOT VALID,
     CHECK (type = ANY (ARRAY['add'::text, 'remove'::text, 'set'::text])),
-    FOREIGN KEY (tenant_id, api_key_id) REFERENCES api_keys(tenant_id, id),
-    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+    FOREIGN KEY (tenant_id, api_key_id) REFERENCES api_keys(tenant_id, id)
 );
 comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
 comment on column inventory_adjustments.order_number is 'The order that changed the stock.';
@@ -1144,7 +1143,7 @@ comment on table changes is 'Changes that the feed shows. A row has the objects 
 comment on column changes.xid is 'The transaction id. It is not xid8, whose comparisons are not leakproof.';
 comment on column changes.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 12.';
 comment on column changes.ids is 'The ids as in the API: numbers of orders and customers, identifiers of channels.';
-CREATE TRIGGER queue_webhooks AFTER INSERT ON changes REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.queued_webhooks'::text, true) IS DISTINCT FROM current_setting('app.tenant_id'::text, true)) EXECUTE FUNCTION queue_webhooks();
+CREATE TRIGGER queue_webhooks AFTER INSERT ON changes FOR EACH ROW EXECUTE FUNCTION queue_webhooks();
 alter table changes alter tenant_id set statistics 0;
 alter table changes enable row level security, force row level security;
 create policy tenant on changes for all to public
@@ -3293,14 +3292,12 @@ CREATE OR REPLACE FUNCTION public.queue_webhooks()
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-declare
-    tenant constant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
 begin
-    if exists (select from new_rows) and exists (
-        select from webhooks w where w.tenant_id = tenant and w.state = 'active')
+    if current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
+        select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
     then
-        insert into due_webhooks (tenant_id) values (tenant);
-        perform set_config('app.queued_webhooks', tenant::text, true);
+        insert into due_webhooks (tenant_id) values (new.tenant_id);
+        perform set_config('app.queued_webhooks', new.tenant_id::text, true);
     end if;
     return null;
 end $function$;

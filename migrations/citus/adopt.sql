@@ -56,7 +56,8 @@ begin
           join pg_proc f on f.oid = t.tgfoid
           join storeroom_citus.definitions o on o.kind = 'table'
                and t.tgrelid = storeroom_citus.shard_of(o.definition, shard)::regclass
-         where not t.tgisinternal and f.pronamespace in ('public'::regnamespace, to_regnamespace(home)));
+         where not t.tgisinternal and t.tgparentid = 0 -- those of partitions follow
+           and f.pronamespace in ('public'::regnamespace, to_regnamespace(home)));
 
     -- A schema of an earlier residence has sequences whose values the group may have used on another node.
     if is_here then

@@ -4,33 +4,25 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-exists (select from new_rows) and exists (
-select from webhooks w where w.tenant_id = tenant and w.state = 'active')
+current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
+select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 
 -- Plan on PostgreSQL 15:
---   Named Tuplestore Scan (InitPlan)
 --   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
-with locked as materialized (
-select id, coalesce($4::bigint, warehouse_id) as warehouse_id,
-       set_config('app.recorded', statement_timestamp()::text, true)
-  from products
+with updated as (
+update products
+   set quantity = quantity + $3::bigint, updated_at = clock_timestamp()
  where tenant_id = $1 and id = $2
    and quantity + $3::bigint between 0 and 2147483647
-   for update
+returning id, quantity, coalesce($4::bigint, warehouse_id) as warehouse_id,
+       (select set_config('app.recorded', statement_timestamp()::text, true))
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
-select $1, locked.id, locked.warehouse_id, $3
-  from locked
+select $1, id, warehouse_id, $3
+  from updated
 on conflict (tenant_id, product_id, warehouse_id) do update
    set quantity = stock.quantity + excluded.quantity
-returning product_id, warehouse_id
-), updated as (
-update products
-   set quantity = products.quantity + $3::bigint, updated_at = clock_timestamp()
-  from stocked
- where products.tenant_id = $1 and products.id = stocked.product_id
-returning products.id, products.quantity, stocked.warehouse_id
 ), recorded as (
 insert into changes (tenant_id, epoch, action, types, changed, ids)
 select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}', array[id::text]
@@ -50,14 +42,10 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 
 -- Plan on PostgreSQL 15:
 --   CTE Scan on entry
---     LockRows (CTE locked)
+--     ModifyTable Update on products (CTE updated)
 --       Index Scan using products_pkey on products
 --     ModifyTable Insert on stock (CTE stocked)
---       CTE Scan on locked
---     ModifyTable Update on products (CTE updated)
---       Nested Loop Inner
---         CTE Scan on stocked
---         Index Scan using products_pkey on products
+--       CTE Scan on updated
 --     ModifyTable Insert on changes (CTE recorded)
 --       CTE Scan on updated
 --     ModifyTable Insert on inventory_adjustments (CTE entry)

@@ -4,16 +4,14 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-exists (select from new_rows) and exists (
-select from webhooks w where w.tenant_id = tenant and w.state = 'active')
+current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
+select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 
 -- Plan on PostgreSQL 15:
---   Named Tuplestore Scan (InitPlan)
 --   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
 with locked as materialized (
-select id, coalesce($4::bigint, warehouse_id) as warehouse_id,
-       set_config('app.recorded', statement_timestamp()::text, true)
+select id, coalesce($4::bigint, warehouse_id) as warehouse_id
   from products
  where tenant_id = $1 and id = $2
    and quantity + $3::bigint between 0 and 2147483647
@@ -31,7 +29,8 @@ update products
    set quantity = products.quantity + $3::bigint, updated_at = clock_timestamp()
   from stocked
  where products.tenant_id = $1 and products.id = stocked.product_id
-returning products.id, products.quantity, stocked.warehouse_id
+returning products.id, products.quantity, stocked.warehouse_id,
+       (select set_config('app.recorded', statement_timestamp()::text, true))
 ), recorded as (
 insert into changes (tenant_id, epoch, action, types, changed, ids)
 select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}', array[id::text]

@@ -1,3 +1,9 @@
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
 SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
 
 -- Plan on PostgreSQL 15:
@@ -29,29 +35,6 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --           Values Scan
 --           Function Scan on unnest
 
-select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
-
--- Plan on PostgreSQL 15:
---   Limit
---     Index Scan using feed_epochs_pkey on feed_epochs
-
-exists (select from new_rows) and exists (
-select from webhooks w where w.tenant_id = tenant and w.state = 'active')
-
--- Plan on PostgreSQL 15:
---   Named Tuplestore Scan (InitPlan)
---   Index Scan using webhooks_pkey on webhooks (InitPlan)
-
-insert into public.changes (tenant_id, epoch, action, types, ids)
-select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{product,stock}', array_agg(n.id::text)
-  from new_rows n
- group by n.tenant_id
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on changes
---     Aggregate
---       Named Tuplestore Scan
-
 insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select tenant_id, unnest(tags), created_at, id, status, name, sku, price
   from new_rows
@@ -60,6 +43,12 @@ select tenant_id, unnest(tags), created_at, id, status, name, sku, price
 --   ModifyTable Insert on product_tags
 --     ProjectSet
 --       Named Tuplestore Scan
+
+current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
+select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
 with p as (
 insert into products (tenant_id, search,
@@ -87,6 +76,7 @@ select $1, r.search,
        quantity, reorder_point, category_id, seller_id,
        warehouse_id, bin_location, upc, tags,
        images)
+ where (select set_config('app.recorded', statement_timestamp()::text, true)) is not null
 returning *
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
@@ -99,6 +89,10 @@ insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, qu
 select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $2::bigint
   from p
  where quantity > 0
+), recorded as (
+insert into changes (tenant_id, epoch, action, types, ids)
+select $1, feed_epoch($1), 'created', '{product,stock}', array[id::text]
+  from p
 )
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -118,6 +112,8 @@ select p.id, p.created_at, p.updated_at,
 --     ModifyTable Insert on stock (CTE stocked)
 --       CTE Scan on p
 --     ModifyTable Insert on inventory_adjustments (CTE ledger)
+--       CTE Scan on p
+--     ModifyTable Insert on changes (CTE recorded)
 --       CTE Scan on p
 --     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)

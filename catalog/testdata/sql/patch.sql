@@ -30,6 +30,12 @@ select warehouse_id, quantity
 -- Plan on PostgreSQL 15:
 --   Index Scan using stock_pkey on stock
 
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
 SELECT pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -72,59 +78,11 @@ on conflict (tenant_id, tag, product_id) do update
 --   ModifyTable Insert on product_tags
 --     ProjectSet
 
-select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
+select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 
 -- Plan on PostgreSQL 15:
---   Limit
---     Index Scan using feed_epochs_pkey on feed_epochs
-
-exists (select from new_rows) and exists (
-select from webhooks w where w.tenant_id = tenant and w.state = 'active')
-
--- Plan on PostgreSQL 15:
---   Named Tuplestore Scan (InitPlan)
 --   Index Scan using webhooks_pkey on webhooks (InitPlan)
-
-insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
-       case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
-            then '{product,stock}'::text[] else '{product}' end,
-       c.changed, array_agg(c.id::text)
-  from (
-       select n.tenant_id, n.id, array_remove(array[
-              case when n.sku <> o.sku then 'sku' end,
-              case when n.name <> o.name then 'name' end,
-              case when n.description is distinct from o.description then 'description' end,
-              case when n.price <> o.price then 'price' end,
-              case when n.msrp is distinct from o.msrp then 'msrp' end,
-              case when n.cost is distinct from o.cost then 'cost' end,
-              case when n.status <> o.status then 'status' end,
-              case when n.condition <> o.condition then 'condition' end,
-              case when n.quantity <> o.quantity then 'quantity' end,
-              case when n.reorder_point is distinct from o.reorder_point then 'reorder_point' end,
-              case when n.category_id is distinct from o.category_id then 'category' end,
-              case when n.seller_id is distinct from o.seller_id then 'seller' end,
-              case when n.warehouse_id <> o.warehouse_id then 'warehouse' end,
-              case when n.bin_location is distinct from o.bin_location then 'bin_location' end,
-              case when n.upc is distinct from o.upc then 'upc' end,
-              case when n.tags <> o.tags then 'tags' end,
-              case when n.images <> o.images then 'images' end,
-              case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
-         from new_rows n
-         full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
-       ) c
- where c.changed <> '{}'
- group by c.tenant_id, c.changed
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on changes
---     Aggregate
---       Sort
---         Merge Join Full
---           Sort
---             Named Tuplestore Scan
---           Sort
---             Named Tuplestore Scan
 
 with p as (
 update products p
@@ -135,7 +93,12 @@ update products p
        warehouse_id = $16, bin_location = $17, upc = $18, tags = $19,
        images = $20
  where p.tenant_id = $1 and p.id = $2
-returning *
+returning *,
+       (select set_config('app.recorded', statement_timestamp()::text, true))
+), recorded as (
+insert into changes (tenant_id, epoch, action, types, changed, ids)
+select $1, feed_epoch($1), 'updated', $21, $22, array[id::text]
+  from p
 )
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -152,6 +115,8 @@ select p.id, p.created_at, p.updated_at,
 --   CTE Scan on p
 --     ModifyTable Update on products (CTE p)
 --       Index Scan using products_pkey on products
+--     ModifyTable Insert on changes (CTE recorded)
+--       CTE Scan on p
 --     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -144,11 +144,10 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-exists (select from new_rows) and exists (
-select from webhooks w where w.tenant_id = tenant and w.state = 'active')
+current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
+select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 
 -- Plan on PostgreSQL 15:
---   Named Tuplestore Scan (InitPlan)
 --   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
 insert into public.changes (tenant_id, epoch, action, types, ids)
