@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 func adjustment(kind string, quantity int64, warehouse ...int64) catalog.AdjustRequest {
@@ -180,6 +182,79 @@ func TestAnAdjustmentIsRecordedOnce(t *testing.T) {
 	want := []string{"created {product,stock} {} true", stock, stock, stock, "updated {product} {name,updated_at} true"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("the recorded changes differ (-want +got): %v\n%s", err, diff)
+	}
+}
+
+// A patch records its change itself. The trigger records the same change of another product.
+func TestAPatchRecordsWhatTheTriggerWould(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	sameName := func(c *catalog.Changes) { c.Name = catalog.Value("Kettle") }
+	patched, updated := s.mustCreate(t, "A", sameName), s.mustCreate(t, "B", sameName)
+	var references [3][2]int64
+	for i, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
+		references[i] = [2]int64{s.mustReference(t, kind, "one"), s.mustReference(t, kind, "two")}
+	}
+	const columns = `name, description, price, msrp, cost, status, condition, quantity, reorder_point, category_id,
+		seller_id, warehouse_id, bin_location, upc, tags`
+	super := s.database.MustSuperAt(t, s.by.Tenant)
+	if _, err := super.Exec(t.Context(), `select set_config('app.tenant_id', $1::bigint::text, false)`, s.by.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		var c catalog.Changes
+		n := rand.N(2)
+		text, number := catalog.Value([]string{"Kettle", "Pot"}[n]), catalog.Value(int64(7+n))
+		amount := catalog.Value(money.Cents(700 + n))
+		for _, set := range []func(){
+			func() { c.Name = text },
+			func() { c.Description = text },
+			func() { c.Price = amount },
+			func() { c.MSRP = amount },
+			func() { c.Cost = amount },
+			func() { c.Status = catalog.Value(catalog.Statuses[n]) },
+			func() { c.Condition = catalog.Value([]string{"new", "used"}[n]) },
+			func() { c.Quantity = number },
+			func() { c.ReorderPoint = number },
+			func() { c.CategoryID = catalog.Value(references[0][n]) },
+			func() { c.SellerID = catalog.Value(references[1][n]) },
+			func() { c.WarehouseID = catalog.Value(references[2][n]) },
+			func() { c.BinLocation = text },
+			func() { c.UPC = catalog.Value([]string{"4006381333931", "5901234123457"}[n]) },
+			func() { c.Tags = catalog.Value([]string{text.Value}) },
+		} {
+			if rand.N(5) == 0 {
+				set()
+			}
+		}
+		if _, err := s.Patch(t.Context(), s.by, patched.ID, nil, c, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := super.Exec(t.Context(), `
+			update products
+			   set (`+columns+`, updated_at) = (select `+columns+`, clock_timestamp() from products where id = $1)
+			 where id = $2
+			   and row(`+columns+`)::text <> (select row(`+columns+`)::text from products where id = $1)`,
+			patched.ID, updated.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lists [2][]string
+	for i, p := range []catalog.Product{patched, updated} {
+		rows, err := super.Query(t.Context(), `
+			select types::text || changed::text
+			  from changes
+			 where ids = array[$1::bigint::text] and 'product' = any (types)
+			 order by xid, seq`, p.ID)
+		if err == nil {
+			lists[i], err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(lists[1], lists[0]); diff != "" || len(lists[0]) < 50 {
+		t.Errorf("%d patches recorded other changes than the trigger (-trigger +patch):\n%s", len(lists[0]), diff)
 	}
 }
 
