@@ -33,8 +33,8 @@ const (
 )
 
 // writes compares the service with bare handlers that write the same rows to their own tables
-// (see sql/bare.sql): the product, its tags, its stock and its ledger. They have the connections that the service
-// gives a tenant.
+// (see sql/bare.sql): the product, its tags, its stock, its ledger and its change in the feed. They
+// have the connections that the service gives a tenant.
 func writes(s *service) []scenario {
 	shop := s.shops[large]
 	adjust := func(p sampled) request {
@@ -195,6 +195,9 @@ const (
 			insert into bare.inventory_adjustments
 			       (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after)
 			select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity from p where quantity > 0
+		), recorded as (
+			insert into bare.changes (tenant_id, epoch, action, types, ids)
+			select $1, 1, 'created', '{product,stock}', array_agg(id::text) from p
 		)
 		select`
 	// bareAdd adds one piece and writes the ledger row.
@@ -211,6 +214,9 @@ const (
 			insert into bare.inventory_adjustments
 			       (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after)
 			select tenant_id, id, warehouse_id, 'add', 1, quantity - 1, quantity from p
+		), recorded as (
+			insert into bare.changes (tenant_id, epoch, action, types, changed, ids)
+			select $1, 1, 'updated', '{product,stock}', '{quantity,updated_at}', array[id::text] from p
 		)
 		select` + bareColumns + ` from p`
 	barePrice = `
@@ -219,7 +225,7 @@ const (
 			   set price = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp()
 			 where tenant_id = $1 and id = $2
 			returning *
-		), tagged as (` + barePriceOfTags + `)
+		), tagged as (` + barePriceOfTags + `), recorded as (` + bareRecordPrices + `)
 		select` + bareColumns + ` from p`
 	barePrices = `
 		with p as (
@@ -228,13 +234,16 @@ const (
 			  from unnest($2::text[], $3::bigint[]) u (sku, price)
 			 where p.tenant_id = $1 and p.sku = u.sku
 			returning p.*
-		), tagged as (` + barePriceOfTags + `)
+		), tagged as (` + barePriceOfTags + `), recorded as (` + bareRecordPrices + `)
 		select id, sku from p`
 	barePriceOfTags = `
 			update bare.product_tags t
 			   set price = p.price
 			  from p
 			 where t.tenant_id = $1 and t.product_id = p.id and t.tag = any (p.tags)`
+	bareRecordPrices = `
+			insert into bare.changes (tenant_id, epoch, action, types, changed, ids)
+			select $1, 1, 'updated', '{product}', '{price,updated_at}', array_agg(id::text) from p`
 )
 
 var (

@@ -47,7 +47,13 @@ alter table bare.inventory_adjustments add primary key (tenant_id, id);
 
 create index on bare.inventory_adjustments (tenant_id, product_id, id);
 
+create table bare.changes (like changes including defaults);
+
+alter table bare.changes add primary key (tenant_id, epoch, xid, seq);
+
 create schema indexed;
+
+create table indexed.changes (like bare.changes including all);
 
 do $$
 declare
