@@ -198,7 +198,8 @@ func TestAPatchRecordsWhatTheTriggerWould(t *testing.T) {
 	const columns = `name, description, price, msrp, cost, status, condition, quantity, reorder_point, category_id,
 		seller_id, warehouse_id, bin_location, upc, tags`
 	super := s.database.MustSuperAt(t, s.by.Tenant)
-	if _, err := super.Exec(t.Context(), `select set_config('app.tenant_id', $1::bigint::text, false)`, s.by.Tenant); err != nil {
+	_, err := super.Exec(t.Context(), `select set_config('app.tenant_id', $1::bigint::text, false)`, s.by.Tenant)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
