@@ -229,6 +229,10 @@ begin
                                    from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null'))
            into new;
         return new;
+    elsif tg_table_name = 'tenants' and tg_op = 'DELETE' then
+        execute format('delete from storeroom_citus.tenants where id = %s', old.id);
+        execute format('delete from public.tenants where id = %s', old.id);
+        return old;
     elsif tg_table_name = 'tenants' then
         execute format('update public.tenants set %s where id = %s', changes, old.id);
         execute format('update storeroom_citus.tenants set %s where id = %s', changes, old.id);
