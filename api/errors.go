@@ -132,6 +132,7 @@ var domainErrors = []struct {
 	},
 	{err: feed.ErrExpired, code: CursorExpired},
 	{err: tenancy.ErrBusy, code: ServiceUnavailable},
+	{err: tenancy.ErrMoving, code: ServiceUnavailable},
 	{err: media.ErrStorage, code: ServiceUnavailable},
 	{err: media.ErrSlow, code: ServiceUnavailable},
 	{err: context.DeadlineExceeded, code: ServiceUnavailable},

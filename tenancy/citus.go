@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -138,8 +139,11 @@ func (db *DB) atTenant(ctx context.Context, tenant ID, f func(*DB) error) error 
 		if again || isUnreachable(err) { // the tenant may be elsewhere
 			db.cluster.forget(tenant)
 		}
-		if !again || try == maxTries {
+		if !again {
 			return err
+		}
+		if try == maxTries {
+			return fmt.Errorf("%w: %w", ErrMoving, err)
 		}
 	}
 }
@@ -177,18 +181,9 @@ func (c *cluster) find(ctx context.Context, tenant ID) (*group, error) {
 	found, err, _ := c.lookups.Do(strconv.FormatInt(int64(tenant), 10), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*acquireTimeout)
 		defer cancel()
-		// While Citus splits a shard, its function can return a shard that the snapshot of the query does not have.
-		var places []place
-		for try := 1; len(places) == 0; try++ {
-			var err error
-			places, err = c.read(ctx, `
-			   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant)
-			if err != nil {
-				return nil, err
-			}
-			if len(places) == 0 && try == maxTries {
-				return nil, fmt.Errorf("tenant %d has no shard group", tenant)
-			}
+		places, err := c.placesOf(ctx, tenant)
+		if err != nil {
+			return nil, err
 		}
 		g, err := c.groupAt(ctx, places[0])
 		if err == nil {
@@ -202,6 +197,26 @@ func (c *cluster) find(ctx context.Context, tenant ID) (*group, error) {
 		return nil, fmt.Errorf("find tenant %d: %w", tenant, err)
 	}
 	return found.(*group), nil
+}
+
+// placesOf reads the place of a tenant. While Citus splits a shard, its function can return a shard that the snapshot
+// of the query does not have. placesOf waits a second for the end of that.
+func (c *cluster) placesOf(ctx context.Context, tenant ID) ([]place, error) {
+	for try := 1; ; try++ {
+		places, err := c.read(ctx, `
+		   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant)
+		if err != nil || len(places) > 0 {
+			return places, err
+		}
+		if try == 20 {
+			return nil, fmt.Errorf("tenant %d has no shard group: %w", tenant, ErrMoving)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // read asks the coordinator for the places of groups.

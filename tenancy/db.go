@@ -53,6 +53,9 @@ var (
 	// ErrBusy reports that no connection became free within five seconds. The caller may
 	// try again.
 	ErrBusy = errors.New("no database connection is free")
+	// ErrMoving reports that the rows of the tenant are being moved to another node of a cluster. The caller may try
+	// again.
+	ErrMoving = errors.New("the tenant is being moved")
 )
 
 // PlanMode is a value of PostgreSQL's plan_cache_mode.

@@ -59,6 +59,23 @@ begin
          where not t.tgisinternal and t.tgparentid = 0 -- those of partitions follow
            and f.pronamespace in ('public'::regnamespace, to_regnamespace(home)));
 
+    -- Citus reads the sizes of all shards of a group in one statement. adopt does not wait for one table while it has
+    -- another, so that a move does not end in a deadlock, unless other transactions keep the tables for half a second.
+    for try in 1 .. 10 loop
+        begin
+            execute format('lock table %s in access exclusive mode %s',
+                           (select string_agg(storeroom_citus.shard_of(o.definition, shard), ', ')
+                              from storeroom_citus.definitions o where o.kind = 'table'),
+                           case when try < 10 then 'nowait' end);
+            exit;
+        exception when lock_not_available then
+            if try = 10 then
+                raise;
+            end if;
+            perform pg_sleep(0.05);
+        end;
+    end loop;
+
     -- A schema of an earlier residence has sequences whose values the group may have used on another node.
     if is_here then
         residence := split_part(marker, ' ', 2);

@@ -111,9 +111,14 @@ end $$;
 
 grant usage on schema storeroom_citus to storeroom_runtime, storeroom_search;
 grant select on storeroom_citus.shards to storeroom_runtime;
-grant select, insert on storeroom_citus.api_keys to storeroom_runtime;
-grant insert (tenant_id, user_id, actor, address, action, target, details), select on storeroom_citus.audit_log
-   to storeroom_runtime;
+do $$ -- only once: a grant on a shard fails while an instance adopts the shard
+begin
+    if exists (select from distributed d where d.name = 'storeroom_citus.audit_log'::regclass) then
+        grant select, insert on storeroom_citus.api_keys to storeroom_runtime;
+        grant insert (tenant_id, user_id, actor, address, action, target, details), select on storeroom_citus.audit_log
+           to storeroom_runtime;
+    end if;
+end $$;
 
 -- A distributed table has foreign keys to the copies.
 create temporary table replaced on commit drop as

@@ -33,13 +33,11 @@ func SkipOnCitus(t testing.TB, reason string) {
 	}
 }
 
-// MustMove moves the shard group of a tenant to the other worker. If the group has been there before, Citus first drops
-// the shards that it left, which fails while a transaction still reads them.
-func (d *Database) MustMove(t testing.TB, tenant tenancy.ID) {
+// MustDropOrphans drops the shards that moves left. It waits for transactions that read them.
+func (d *Database) MustDropOrphans(t testing.TB) {
 	t.Helper()
-	began := time.Now()
 	super := d.MustSuper(t)
-	for left := 1; left > 0; time.Sleep(10 * time.Millisecond) {
+	for began, left := time.Now(), 1; left > 0; time.Sleep(10 * time.Millisecond) {
 		if _, err := super.Exec(t.Context(), `call citus_cleanup_orphaned_resources()`); err != nil {
 			t.Error(err)
 			return
@@ -53,6 +51,26 @@ func (d *Database) MustMove(t testing.TB, tenant tenancy.ID) {
 			return
 		}
 	}
+}
+
+// MustMove moves the shard group of a tenant to the other worker. If the group has been there before, the move fails
+// unless the shards that it left are dropped.
+func (d *Database) MustMove(t testing.TB, tenant tenancy.ID) {
+	t.Helper()
+	// Moves of two databases can use the same names of replication slots.
+	turn, err := pgx.Connect(t.Context(), withName(d.SuperURL, "postgres"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer turn.Close(t.Context())
+	if _, err := turn.Exec(t.Context(), `select pg_advisory_lock(hashtext('citus_move_shard_placement'))`); err != nil {
+		t.Error(err)
+		return
+	}
+	began := time.Now()
+	super := d.MustSuper(t)
+	d.MustDropOrphans(t)
 	cleaned := time.Since(began)
 	if _, err := super.Exec(t.Context(), `
 		select citus_move_shard_placement(
@@ -141,15 +159,46 @@ func (d *Database) onNode(t testing.TB, host, path string) *Database {
 // MustNeighbour makes a tenant in the shard group of another one.
 func (d *Database) MustNeighbour(t testing.TB, slug string, of tenancy.ID) tenancy.Tenant {
 	t.Helper()
-	for {
+	group := d.At(t, of).URL
+	return d.mustTenantAt(t, slug, func(at *Database) bool { return at.URL == group })
+}
+
+// Workers returns the number of nodes that have shard groups, or 1 on plain PostgreSQL.
+func Workers() int { return max(len(workerURLs()), 1) }
+
+// MustTenantOn makes a tenant on a worker. The first worker is 0.
+func (d *Database) MustTenantOn(t testing.TB, slug string, worker int) tenancy.Tenant {
+	t.Helper()
+	if !OnCitus() {
+		return d.MustTenant(t, slug)
+	}
+	node := hostOf(t, d.Nodes(t)[1+worker].URL)
+	return d.mustTenantAt(t, slug, func(at *Database) bool { return hostOf(t, at.URL) == node })
+}
+
+// mustTenantAt makes tenants until one has a place that fits. It deletes the others.
+func (d *Database) mustTenantAt(t testing.TB, slug string, fits func(*Database) bool) tenancy.Tenant {
+	t.Helper()
+	for range 100 {
 		tenant := d.MustTenant(t, slug)
-		if d.At(t, tenant.ID).URL == d.At(t, of).URL {
+		if fits(d.At(t, tenant.ID)) {
 			return tenant
 		}
 		if err := tenancy.DeleteTenant(t.Context(), d.Admin, slug); err != nil {
 			t.Fatal(err)
 		}
 	}
+	t.Fatal("none of 100 tenants has a place that fits")
+	return tenancy.Tenant{}
+}
+
+func hostOf(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
 }
 
 // makeCitusTemplate makes a template on each node. The clones with one name form a separate cluster, because the
@@ -229,6 +278,10 @@ begin
                                    from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null'))
            into new;
         return new;
+    elsif tg_table_name = 'tenants' and tg_op = 'DELETE' then
+        execute format('delete from storeroom_citus.tenants where id = %s', old.id);
+        execute format('delete from public.tenants where id = %s', old.id);
+        return old;
     elsif tg_table_name = 'tenants' then
         execute format('update public.tenants set %s where id = %s', changes, old.id);
         execute format('update storeroom_citus.tenants set %s where id = %s', changes, old.id);

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/storeroom/storeroom/migrations"
 )
@@ -216,13 +217,19 @@ func (c *citusCluster) on(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, urlOf(t, c.nodes[0], ""))
+	config, err := pgx.ParseConfig(urlOf(t, c.nodes[0], ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string // an error of Citus may say less than the warning before it
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { warnings = append(warnings, n.Message+" "+n.Detail) }
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, sql, args...); err != nil {
-		t.Fatalf("%s: %v", sql, err)
+		t.Fatalf("%s: %v, after %q", sql, err, warnings[max(0, len(warnings)-5):])
 	}
 }
 
@@ -268,11 +275,10 @@ func TestCitusFaultsUnderLoad(t *testing.T) {
 				t.Errorf("after the rebalance, the node of the tenant has %d shard groups, want 1", got)
 			}
 		}},
-		{"a worker is drained", func(t *testing.T) {
-			host, port := c.address(t, 2)
-			c.on(t, "select citus_drain_node($1, $2::int)", host, port)
-			if left := c.has(t, 2); left != 0 {
-				t.Errorf("the worker still has %d shard groups", left)
+		{"a worker is drained and removed", func(t *testing.T) {
+			c.removeWorker(t, 2)
+			if got := c.has(t, 3); got != 1 {
+				t.Errorf("after the worker was drained, the node of the tenant has %d shard groups, want 1", got)
 			}
 		}},
 	} {
@@ -371,6 +377,21 @@ func (c *citusCluster) addWorker(t *testing.T) {
 	if c.has(t, len(c.nodes)-1) == 0 {
 		t.Error("the new worker has no shard groups")
 	}
+}
+
+// removeWorker drains a worker, removes it with the SQL of the handbook, and stops it.
+func (c *citusCluster) removeWorker(t *testing.T, n int) {
+	t.Helper()
+	if c.has(t, n) == 0 {
+		t.Error("the worker has no shard groups before it is drained")
+	}
+	host, port := c.address(t, n)
+	c.on(t, "select citus_drain_node($1, $2::int, shard_transfer_mode => 'force_logical')", host, port)
+	if left := c.has(t, n); left != 0 {
+		t.Errorf("the drained worker still has %d shard groups", left)
+	}
+	c.on(t, "select citus_remove_node($1, $2::int)", host, port)
+	c.nodes[n].stop(t)
 }
 
 // isolate gives a tenant a separate shard group and moves it to a new node, which gets no other groups.

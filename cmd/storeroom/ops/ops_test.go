@@ -279,16 +279,19 @@ func (p *process) mustRun(t *testing.T) bool {
 	return true
 }
 
-// end returns the end of the output without the access log.
+// end returns the first internal errors, and the end of the output without the access log.
 func (p *process) end() string {
 	var kept strings.Builder
+	var internal []string
 	for line := range strings.Lines(p.output.String()) {
-		if !strings.Contains(line, `"level":"INFO","msg":"request"`) {
+		if strings.Contains(line, `"status":500`) {
+			internal = append(internal, line)
+		} else if !strings.Contains(line, `"level":"INFO","msg":"request"`) {
 			kept.WriteString(line)
 		}
 	}
 	text := kept.String()
-	return text[max(0, len(text)-2000):]
+	return strings.Join(internal[:min(5, len(internal))], "") + text[max(0, len(text)-2000):]
 }
 
 func (p *process) count(text string) int { return strings.Count(p.output.String(), text) }
