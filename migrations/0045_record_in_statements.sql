@@ -38,7 +38,7 @@ end $$;
 create or replace trigger queue_webhooks after insert on changes
     for each row execute function queue_webhooks();
 
--- An insert of products records its change itself, as an adjustment does.
+-- The statement that creates one product records its change itself, as that of an adjustment does.
 create or replace trigger record_inserts after insert on products
     referencing new table as new_rows for each statement
     when (current_setting('app.recorded', true) is distinct from statement_timestamp()::text)
