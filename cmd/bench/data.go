@@ -213,10 +213,10 @@ func generate(
 			return fmt.Errorf("generate tenant %s: %w", shop.slug, err)
 		}
 	}
-	if err := execFile(ctx, conn, "bare.sql", nil); err != nil {
+	if err := execFile(ctx, conn, "finish.sql", nil); err != nil {
 		return err
 	}
-	if err := execFile(ctx, conn, "finish.sql", nil); err != nil {
+	if err := execFile(ctx, conn, "bare.sql", nil); err != nil {
 		return err
 	}
 	tenants, err := copyTenants(ctx, conn, shops, ids)

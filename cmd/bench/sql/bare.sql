@@ -1,7 +1,7 @@
 -- Tables of the bare handlers that write, with the rows of the large tenant. They have no triggers, no foreign keys
 -- and no row-level security. Those of the schema bare have only the indexes that these handlers need: the page in
 -- order of creation, products by id and by SKU, tags, stock and ledger of a product. Those of the schema indexed have
--- the indexes of the service, which its lists need.
+-- the indexes of the service, which its lists need; finish.sql creates them, so it runs before this file.
 
 create schema bare;
 
@@ -71,9 +71,22 @@ begin
 	alter table indexed.stock set (fillfactor = 80);
 	perform setval(pg_get_serial_sequence('indexed.products', 'id'), max(id)) from products;
 	perform setval(pg_get_serial_sequence('indexed.inventory_adjustments', 'id'), max(id)) from inventory_adjustments;
+	-- Without its indexes a table of the schema indexed would be the same as one of the schema bare.
+	if exists (
+		select tablename from pg_indexes where schemaname in ('public', 'indexed')
+		   and tablename in ('products', 'product_tags', 'stock', 'inventory_adjustments')
+		 group by tablename
+		having count(*) filter (where schemaname = 'public') <> count(*) filter (where schemaname = 'indexed')
+	) or not exists (select from pg_indexes where schemaname = 'indexed' and indexdef ~ 'gin') then
+		raise exception 'the tables of the schema indexed do not have the indexes of the service';
+	end if;
 end
 $$;
 
 grant usage on schema bare, indexed to storeroom_runtime;
 
 grant select, insert, update, delete on all tables in schema bare, indexed to storeroom_runtime;
+
+analyze bare.products, bare.product_tags, bare.stock, bare.inventory_adjustments;
+
+analyze indexed.products, indexed.product_tags, indexed.stock, indexed.inventory_adjustments;
