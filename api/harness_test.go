@@ -52,7 +52,12 @@ type testAPI struct {
 // newAPI starts a Server; change may lower its limits or add routes.
 func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	t.Helper()
-	a := &testAPI{Database: tenancytest.New(t), log: &logged{}, mediaDir: t.TempDir()}
+	return newAPIOn(t, tenancytest.New(t), change...)
+}
+
+func newAPIOn(t testing.TB, d *tenancytest.Database, change ...func(*Server)) *testAPI {
+	t.Helper()
+	a := &testAPI{Database: d, log: &logged{}, mediaDir: t.TempDir()}
 	// Other tests use the same Redis, and every database counts its tenants from 1. So the ids begin at a
 	// random number, and the client address is random.
 	a.exec(t, fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50)))
