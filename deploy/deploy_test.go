@@ -415,7 +415,7 @@ func TestUnitsRestrictTheService(t *testing.T) {
 		t.Error("the unit contains a secret")
 	}
 	units, err := filepath.Glob("systemd/*.service")
-	if err != nil || len(units) != 4 {
+	if err != nil || len(units) != 5 {
 		t.Fatalf("units = %v, %v", units, err)
 	}
 	for _, unit := range units {

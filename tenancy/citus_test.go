@@ -130,6 +130,53 @@ func mustBeRetryable(t *testing.T, err error) {
 	}
 }
 
+// While Citus divides a shard group, the coordinator has no place of its tenants for a moment. Requests wait for it, and
+// fail with ErrMoving after a second.
+func TestATenantHasNoPlaceForAMoment(t *testing.T) {
+	t.Parallel()
+	if !tenancytest.OnCitus() {
+		t.Skip("needs a Citus cluster: set STOREROOM_CITUS")
+	}
+	d := tenancytest.New(t)
+	tenant := d.MustTenant(t, "acme").ID
+	super := d.MustSuper(t)
+	exec := func(sql string) {
+		if _, err := super.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const hide = `
+		with hidden as (
+			delete from pg_dist_placement
+			 where shardid in (select shardid from pg_dist_shard where logicalrelid = 'storeroom_citus.shards'::regclass)
+			returning *
+		)
+		insert into public.hidden select * from hidden`
+	const show = `insert into pg_dist_placement select * from public.hidden`
+	exec(`create table public.hidden (like pg_dist_placement)`)
+	exec(hide)
+	count := func() error { // by an instance that knows no place
+		db := tenancytest.MustOpen(t, d.URL)
+		return db.Run(t.Context(), tenant, func(b *pgx.Batch) { b.Queue(`select count(*) from products`) })
+	}
+	began := time.Now()
+	if err := count(); !errors.Is(err, tenancy.ErrMoving) || time.Since(began) < 900*time.Millisecond {
+		t.Errorf("%v after %v, want ErrMoving after a second", err, time.Since(began))
+	}
+
+	result := make(chan error)
+	go func() { result <- count() }()
+	select {
+	case err := <-result:
+		t.Fatalf("the request did not wait: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	exec(show)
+	if err := <-result; err != nil {
+		t.Errorf("after the group has a place: %v", err)
+	}
+}
+
 // A later migration has the same effect on a cluster as on plain PostgreSQL: it creates and changes tables, triggers
 // and functions while instances continue to run.
 func TestALaterMigrationChangesDistributedTables(t *testing.T) {
