@@ -320,8 +320,7 @@ create table inventory_adjustments (
     reason          text collate "C",
     PRIMARY KEY (tenant_id, id),
     CHECK ((reason = ANY (ARRAY['sale'::text, 'cancellation'::text, 'refund'::text])) AND (reason IS NULL) = (order_number IS NULL)) NOT VALID,
-    CHECK (type = ANY (ARRAY['add'::text, 'remove'::text, 'set'::text])),
-    FOREIGN KEY (tenant_id, api_key_id) REFERENCES api_keys(tenant_id, id)
+    CHECK (type = ANY (ARRAY['add'::text, 'remove'::text, 'set'::text]))
 );
 comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
 comment on column inventory_adjustments.order_number is 'The order that changed the stock.';

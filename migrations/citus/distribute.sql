@@ -120,20 +120,26 @@ begin
     end if;
 end $$;
 
--- A distributed table has foreign keys to the copies.
+-- A distributed table has foreign keys to the copies. That of the ledger to the keys has no original; when it fails,
+-- tenancy.DB copies the names of the keys.
 create temporary table replaced on commit drop as
 select conrelid::regclass as name, conname,
        replace(pg_get_constraintdef(c.oid), ' REFERENCES ', ' REFERENCES storeroom_citus.') as definition
   from pg_constraint c
   join distributed on conrelid = name
- where contype = 'f' and confrelid in ('public.tenants'::regclass, 'public.api_keys'::regclass);
+ where contype = 'f' and confrelid = 'public.tenants'::regclass
+union all
+select name, 'inventory_adjustments_tenant_id_api_key_id_fkey',
+       'foreign key (tenant_id, api_key_id) references storeroom_citus.api_keys (tenant_id, id)'
+  from distributed
+ where name = 'public.inventory_adjustments'::regclass;
 
 do $$
 declare
     k record;
 begin
     for k in select * from replaced loop
-        execute format('alter table %s drop constraint %I', k.name, k.conname);
+        execute format('alter table %s drop constraint if exists %I', k.name, k.conname);
     end loop;
 end $$;
 
