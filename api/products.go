@@ -70,7 +70,7 @@ func orEmpty[T any](list []T) []T {
 // actor returns the tenant and the key of a request, for the inventory ledger.
 func actor(r *http.Request) catalog.Actor {
 	p := principal(r)
-	return catalog.Actor{Tenant: p.Tenant.ID, KeyID: &p.KeyID}
+	return catalog.Actor{Tenant: p.Tenant.ID, KeyID: &p.KeyID, KeyName: &p.KeyName}
 }
 
 func tenant(r *http.Request) tenancy.ID { return principal(r).Tenant.ID }

@@ -27,11 +27,18 @@ type Adjustment struct {
 	CreatedAt      time.Time
 }
 
-// selectAdjustments reads the columns of Adjustment from a table a.
-const selectAdjustments = `
-select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at,
+const (
+	// selectAdjustments reads the columns of Adjustment from a table a.
+	selectAdjustments = adjustmentColumns + `,
        (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name`
+	// selectEntries is selectAdjustments without the name of the key, for rows that an Actor has just written.
+	selectEntries = adjustmentColumns + `,
+       null as api_key_name`
+
+	adjustmentColumns = `
+select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
+       a.order_number, a.reason, a.api_key_id, a.created_at`
+)
 
 // LedgerFilter selects rows of a product's ledger. The zero value of a field does not
 // filter.

@@ -184,6 +184,7 @@ func (s *Store) Adjust(
 	if err != nil {
 		return Product{}, Adjustment{}, wrap(err, "adjust product %d", id)
 	}
+	entries[0].APIKeyName = by.KeyName
 	return result[0], entries[0], nil
 }
 
@@ -209,6 +210,7 @@ func (s *Store) addOrRemove(
 	case err != nil || len(entries) == 0:
 		return p, entry, false, err
 	}
+	entries[0].APIKeyName = by.KeyName
 	return result[0], entries[0], true, nil
 }
 
@@ -266,6 +268,6 @@ select $1, id, warehouse_id, case when $3 > 0 then 'add' else 'remove' end, abs(
        quantity - $3::bigint, quantity, $5, $6
   from updated
 returning *
-)` + selectAdjustments + `
+)` + selectEntries + `
   from entry a`
 )

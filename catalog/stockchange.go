@@ -187,7 +187,7 @@ func queueStock(b *pgx.Batch, tenant tenancy.ID, changes []stockChange) {
 }
 
 // queueLedger adds the changes to the ledger in their order. The query returns them as
-// Adjustments.
+// Adjustments, without the name of the key.
 func queueLedger(b *pgx.Batch, by Actor, changes []stockChange) *pgx.QueuedQuery {
 	return b.Queue(`
 with entry as (
@@ -203,7 +203,7 @@ select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
                             order_number, reason, place)
  order by c.place
 returning *
-)`+selectAdjustments+`
+)`+selectEntries+`
   from entry a
  order by a.id`, by.Tenant, changes, by.KeyID)
 }

@@ -70,10 +70,11 @@ type Store struct{ db *tenancy.DB }
 func New(db *tenancy.DB) *Store { return &Store{db} }
 
 // Actor identifies the tenant of a change and the API key that the ledger records. KeyID
-// is nil if an operator's command makes the change.
+// is nil if an operator's command makes the change. KeyName is the name of the key.
 type Actor struct {
-	Tenant tenancy.ID
-	KeyID  *int64
+	Tenant  tenancy.ID
+	KeyID   *int64
+	KeyName *string
 }
 
 // rowID is the id of a row.

@@ -204,13 +204,9 @@ create table products (
     changed_at    timestamptz not null default now(),
     PRIMARY KEY (tenant_id, id),
     UNIQUE (tenant_id, sku) INCLUDE (id),
-    CHECK (condition = ANY (ARRAY['new'::text, 'like_new'::text, 'used'::text, 'refurbished'::text, 'for_parts'::text])),
-    CHECK (cost >= 0 AND cost <= '999999999999'::bigint),
-    CHECK (msrp >= 0 AND msrp <= '999999999999'::bigint),
-    CHECK (price >= 0 AND price <= '999999999999'::bigint),
-    CHECK (quantity >= 0),
-    CHECK (reorder_point >= 0),
-    CHECK (status = ANY (ARRAY['active'::text, 'draft'::text])),
+    CHECK (LEAST(price, msrp, cost) >= 0 AND GREATEST(price, msrp, cost) <= '999999999999'::bigint) NOT VALID,
+    CHECK ((status = ANY ('{active,draft}'::text[])) AND (condition = ANY ('{new,like_new,used,refurbished,for_parts}'::text[]))) NOT VALID,
+    CHECK (LEAST(quantity, reorder_point) >= 0) NOT VALID,
     FOREIGN KEY (tenant_id, category_id) REFERENCES categories(tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
     FOREIGN KEY (tenant_id, seller_id) REFERENCES sellers(tenant_id, id),
@@ -242,7 +238,7 @@ CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS o
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
-CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN ((old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) AND (old.quantity IS DISTINCT FROM new.quantity OR old.reorder_point IS DISTINCT FROM new.reorder_point)) EXECUTE FUNCTION list_low_products();
+CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER record_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
 CREATE TRIGGER record_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
 CREATE TRIGGER record_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
@@ -319,8 +315,7 @@ create table inventory_adjustments (
     order_number    text collate "C",
     reason          text collate "C",
     PRIMARY KEY (tenant_id, id),
-    CHECK ((reason = ANY (ARRAY['sale'::text, 'cancellation'::text, 'refund'::text])) AND (reason IS NULL) = (order_number IS NULL)) NOT VALID,
-    CHECK (type = ANY (ARRAY['add'::text, 'remove'::text, 'set'::text]))
+    CHECK ((type = ANY ('{add,remove,set}'::text[])) AND (reason = ANY ('{sale,cancellation,refund}'::text[])) AND (reason IS NULL) = (order_number IS NULL)) NOT VALID
 );
 comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
 comment on column inventory_adjustments.order_number is 'The order that changed the stock.';
@@ -2292,6 +2287,11 @@ CREATE OR REPLACE FUNCTION public.list_low_products()
  LANGUAGE plpgsql
 AS $function$
 begin
+    if tg_op = 'UPDATE' then
+        if (old.quantity, old.reorder_point) is not distinct from (new.quantity, new.reorder_point) then
+            return null;
+        end if;
+    end if;
     if new.quantity <= new.reorder_point then
         insert into public.low_products (tenant_id, product_id, quantity)
         values (new.tenant_id, new.id, new.quantity)

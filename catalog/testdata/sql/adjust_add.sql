@@ -37,7 +37,7 @@ returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
        a.order_number, a.reason, a.api_key_id, a.created_at,
-       (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
+       null as api_key_name
   from entry a
 
 -- Plan on PostgreSQL 15:
@@ -50,7 +50,6 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 --       CTE Scan on updated
 --     ModifyTable Insert on inventory_adjustments (CTE entry)
 --       CTE Scan on updated
---     Index Scan using api_keys_request on api_keys (SubPlan)
 
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,

@@ -46,7 +46,7 @@ returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
        a.order_number, a.reason, a.api_key_id, a.created_at,
-       (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
+       null as api_key_name
   from entry a
  order by a.id
 
@@ -55,7 +55,6 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 --     ModifyTable Insert on inventory_adjustments (CTE entry)
 --       Function Scan on jsonb_to_recordset
 --     CTE Scan on entry
---       Index Scan using api_keys_request on api_keys (SubPlan)
 
 DELETE FROM ONLY "public"."product_tags" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "product_id"
 
