@@ -70,7 +70,7 @@ type Store struct{ db *tenancy.DB }
 func New(db *tenancy.DB) *Store { return &Store{db} }
 
 // Actor identifies the tenant of a change and the API key that the ledger records. KeyID
-// is nil if an operator's command makes the change. KeyName is the name of the key.
+// is nil if an operator's command makes the change. KeyName is the name of the key, or nil too.
 type Actor struct {
 	Tenant  tenancy.ID
 	KeyID   *int64

@@ -8,7 +8,7 @@ begin
     perform set_config('lock_timeout', '500ms', true); -- each of three locks
     for retries in reverse 20..0 loop
         begin
-            lock table api_keys, products, inventory_adjustments in access exclusive mode;
+            lock table products, inventory_adjustments, api_keys in access exclusive mode;
             exit;
         exception when lock_not_available or deadlock_detected then
             if retries = 0 then

@@ -155,21 +155,21 @@ func TestATenantHasNoPlaceForAMoment(t *testing.T) {
 	const show = `insert into pg_dist_placement select * from public.hidden`
 	exec(`create table public.hidden (like pg_dist_placement)`)
 	exec(hide)
-	count := func() error { // by an instance that knows no place
-		db := tenancytest.MustOpen(t, d.URL)
+	count := func(db *tenancy.DB) error {
 		return db.Run(t.Context(), tenant, func(b *pgx.Batch) { b.Queue(`select count(*) from products`) })
 	}
+	db := tenancytest.MustOpen(t, d.URL) // knows no place
 	began := time.Now()
-	if err := count(); !errors.Is(err, tenancy.ErrMoving) || time.Since(began) < 900*time.Millisecond {
+	if err := count(db); !errors.Is(err, tenancy.ErrMoving) || time.Since(began) < 900*time.Millisecond {
 		t.Errorf("%v after %v, want ErrMoving after a second", err, time.Since(began))
 	}
 
-	result := make(chan error)
-	go func() { result <- count() }()
+	result := make(chan error, 1)
+	go func() { result <- count(db) }()
 	select {
 	case err := <-result:
 		t.Fatalf("the request did not wait: %v", err)
-	case <-time.After(300 * time.Millisecond):
+	case <-time.After(100 * time.Millisecond):
 	}
 	exec(show)
 	if err := <-result; err != nil {

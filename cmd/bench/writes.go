@@ -130,7 +130,8 @@ func (s *service) importProducts(products int, suffix, schema string) scenario {
 		}
 	}
 	return scenario{
-		name: fmt.Sprintf("import of %d products", products) + suffix, pieces: products, clients: []int{1}, // a tenant has one import at a time
+		name: fmt.Sprintf("import of %d products", products) + suffix, pieces: products,
+		clients: []int{1}, // a tenant has one import at a time
 		work: eachFile(func(ctx context.Context, file []byte) error {
 			dir := fstest.MapFS{"products.csv": {Data: file}}
 			report, err := imports.NewRunner(s.db, tenant, imports.Options{By: tenancy.Operator}).Import(ctx, dir)

@@ -120,8 +120,8 @@ begin
     end if;
 end $$;
 
--- A distributed table has foreign keys to the copies. That of the ledger to the keys has no original; when it fails,
--- tenancy.DB copies the names of the keys.
+-- A distributed table has foreign keys to the copies. The ledger has one to the copies of keys, which it does not have
+-- on plain PostgreSQL: when an insert violates it, tenancy.DB copies the missing names.
 create temporary table replaced on commit drop as
 select conrelid::regclass as name, conname,
        replace(pg_get_constraintdef(c.oid), ' REFERENCES ', ' REFERENCES storeroom_citus.') as definition
