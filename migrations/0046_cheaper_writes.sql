@@ -19,6 +19,7 @@ begin
     end loop;
 end $$;
 
+-- Citus adds a constraint only alone.
 alter table products
     drop constraint products_price_check,
     drop constraint products_msrp_check,
@@ -26,21 +27,21 @@ alter table products
     drop constraint products_quantity_check,
     drop constraint products_reorder_point_check,
     drop constraint products_status_check,
-    drop constraint products_condition_check,
-    add constraint products_amounts_check
-        check (least(price, msrp, cost) >= 0 and greatest(price, msrp, cost) <= 999999999999) not valid,
-    add constraint products_quantities_check
-        check (least(quantity, reorder_point) >= 0) not valid,
-    add constraint products_choices_check
-        check (status = any ('{active,draft}')
-               and condition = any ('{new,like_new,used,refurbished,for_parts}')) not valid;
+    drop constraint products_condition_check;
+alter table products add constraint products_amounts_check
+    check (least(price, msrp, cost) >= 0 and greatest(price, msrp, cost) <= 999999999999) not valid;
+alter table products add constraint products_quantities_check
+    check (least(quantity, reorder_point) >= 0) not valid;
+alter table products add constraint products_choices_check
+    check (status = any ('{active,draft}')
+           and condition = any ('{new,like_new,used,refurbished,for_parts}')) not valid;
 
 alter table inventory_adjustments
     drop constraint inventory_adjustments_type_check,
-    drop constraint inventory_adjustments_reason_check,
-    add constraint inventory_adjustments_check
-        check (type = any ('{add,remove,set}') and reason = any ('{sale,cancellation,refund}')
-               and (reason is null) = (order_number is null)) not valid;
+    drop constraint inventory_adjustments_reason_check;
+alter table inventory_adjustments add constraint inventory_adjustments_check
+    check (type = any ('{add,remove,set}') and reason = any ('{sale,cancellation,refund}')
+           and (reason is null) = (order_number is null)) not valid;
 
 -- A key is deleted only with its tenant, as is the ledger, and the request that changes stock has proved that its key
 -- exists. On a cluster the check remains: when it fails, the name of the key is copied to the shard group.
