@@ -63,7 +63,7 @@ func TestOperationsOnACluster(t *testing.T) {
 	}
 }
 
-// mustPlainDatabase returns a database of the coordinator whose tables are not distributed.
+// mustPlainDatabase creates a database on the coordinator. Its tables are not distributed.
 func mustPlainDatabase(t *testing.T) *tenancytest.Database {
 	t.Helper()
 	server := os.Getenv("STOREROOM_TEST_DATABASE_URL")
