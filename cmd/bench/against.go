@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/migrations"
 )
 
@@ -40,7 +39,7 @@ func compare(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 
-	servers, err := local.Start(ctx, o.dir, local.Options{Postgres: true, Redis: true, Durable: true})
+	servers, err := startServers(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestManyTenantsAreComparedWithFew(t *testing.T) {
 	o.program, o.clients = mustBuild(t), []int{1}
 	var both [2]*tenants
 	for i, number := range []int{12, 3} {
-		d := mustFill(t, tenantShops(number, o.products, o.orders))
+		d := mustFill(t, o.shops(number))
 		opened, err := openTenants(t.Context(), o, d, number)
 		if err != nil {
 			t.Fatal(err)
@@ -76,6 +76,29 @@ func TestManyTenantsAreComparedWithFew(t *testing.T) {
 		`(?m)storeroom verify --all +[0-9.]+ s$`, `(?m)CPU time of .*: get by id +\d+\.\d\d, \d+\.\d\d ms$`,
 		`(?m)space of an order +[1-9]\d+ bytes$`, `(?m)space of a tenant without them +[1-9]\d+ bytes$`,
 	} {
+		if !regexp.MustCompile(pattern).MatchString(out.String()) {
+			t.Errorf("no %s in\n%s", pattern, &out)
+		}
+	}
+}
+
+func TestTenantsAreMeasuredApart(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t)
+	o.program, o.clients, o.run = mustBuild(t), []int{1}, regexp.MustCompile("^get")
+	var out strings.Builder
+	var before report
+	for _, number := range []int{2, 5} {
+		opened, err := openTenants(t.Context(), o, mustFill(t, o.shops(number)), number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = opened.close() })
+		if before, err = opened.measure(t.Context(), o, before, &out); err != nil {
+			t.Fatalf("%v\n%s", err, &out)
+		}
+	}
+	for _, pattern := range []string{`\n2 tenants\n`, `\n5 tenants\n`, `(?m)^get by id +1 +\d+ .* [+-]\d+ %$`} {
 		if !regexp.MustCompile(pattern).MatchString(out.String()) {
 			t.Errorf("no %s in\n%s", pattern, &out)
 		}

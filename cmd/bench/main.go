@@ -50,6 +50,8 @@ type options struct {
 	duckdb   bool
 	hostile  bool
 	tenants  int
+	apart    bool
+	buffers  string // shared_buffers of PostgreSQL
 	redis    string // URL, not a flag
 }
 
@@ -98,6 +100,9 @@ func parseFlags() options {
 		"import files that need much memory too, of 190 MB with 1,000,000 products")
 	flag.IntVar(&o.tenants, "tenants", 0,
 		"measure instead this `number` of tenants, which share the products and orders, against 100 tenants")
+	flag.BoolVar(&o.apart, "apart", false,
+		"with -tenants, measure the 100 tenants first, then delete them and measure the others, which needs half the disk")
+	flag.StringVar(&o.buffers, "shared-buffers", "", "`memory` of PostgreSQL's shared_buffers (default 128MB)")
 	flag.Parse()
 	products, orders := 1_000_000, 2_000_000
 	if o.tenants > 0 {
@@ -121,7 +126,7 @@ func parseClients(list string) ([]int, error) {
 
 // run prepares the servers and the data and runs the scenarios.
 func run(ctx context.Context, o options, out io.Writer) (err error) {
-	servers, err := local.Start(ctx, o.dir, local.Options{Postgres: true, Redis: true, Durable: true})
+	servers, err := startServers(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -146,6 +151,12 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, dropDatabase(context.WithoutCancel(ctx), servers.AdminURL, name)) }()
 	return measure(ctx, o, databases{full, empty, imports}, out)
+}
+
+func startServers(ctx context.Context, o options) (*local.Servers, error) {
+	return local.Start(ctx, o.dir, local.Options{
+		Postgres: true, Redis: true, Durable: true, SharedBuffers: o.buffers,
+	})
 }
 
 // databases are the filled ones, and one without tenants.

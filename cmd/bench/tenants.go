@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -26,17 +25,20 @@ const (
 
 // compareTenants measures the service with -tenants, and with 100 that have the same numbers of products and orders.
 func compareTenants(ctx context.Context, o options, out io.Writer) (err error) {
-	servers, err := local.Start(ctx, o.dir, local.Options{Postgres: true, Redis: true, Durable: true})
+	servers, err := startServers(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, servers.Stop()) }()
 	o.redis = servers.RedisURL
 	password := rand.Text() // of roles, which both databases share
+	few := min(fewTenants, o.tenants)
+	if o.apart {
+		return measureApart(ctx, o, servers.AdminURL, password, []int{few, o.tenants}, out)
+	}
 	var both [2]*tenants
-	for i, number := range []int{o.tenants, min(fewTenants, o.tenants)} {
-		name := fmt.Sprintf("bench_tenants_%d_%d_%d", number, o.products, o.orders)
-		d, err := prepare(ctx, servers.AdminURL, name, password, tenantShops(number, o.products, o.orders), out)
+	for i, number := range []int{o.tenants, few} {
+		d, err := prepare(ctx, servers.AdminURL, o.nameOf(number), password, o.shops(number), out)
 		if err != nil {
 			return err
 		}
@@ -48,6 +50,40 @@ func compareTenants(ctx context.Context, o options, out io.Writer) (err error) {
 	return measureTenants(ctx, o, both[0], both[1], out)
 }
 
+// measureApart measures each number of tenants and deletes its database. The last column of the table compares the
+// rates with those of the number before.
+func measureApart(ctx context.Context, o options, server, password string, numbers []int, out io.Writer) error {
+	var before report
+	for _, number := range numbers {
+		d, err := prepare(ctx, server, o.nameOf(number), password, o.shops(number), out)
+		if err != nil {
+			return err
+		}
+		t, err := openTenants(ctx, o, d, number)
+		if err != nil {
+			return err
+		}
+		before, err = t.measure(ctx, o, before, out)
+		err = errors.Join(err, t.close(), dropDatabase(context.WithoutCancel(ctx), server, o.nameOf(number)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure prints the rates, beside those of the report before, and what the tenants cost.
+func (t *tenants) measure(ctx context.Context, o options, before report, out io.Writer) (report, error) {
+	r := newReport(o)
+	if err := t.requestEach(ctx); err != nil {
+		return r, err
+	}
+	if err := r.measureAll(ctx, o, t.scenarios(), before, out); err != nil {
+		return r, err
+	}
+	return r, t.printCosts(ctx, o, out)
+}
+
 // measureTenants prints the ratios, and what each number of tenants costs.
 func measureTenants(ctx context.Context, o options, many, few *tenants, out io.Writer) error {
 	for _, t := range []*tenants{many, few} {
@@ -56,7 +92,7 @@ func measureTenants(ctx context.Context, o options, many, few *tenants, out io.W
 		}
 	}
 	r := newReport(o)
-	if err := r.measureAll(ctx, o, many.scenarios(few), report{}, out); err != nil {
+	if err := r.measureAll(ctx, o, many.scenariosAgainst(few), report{}, out); err != nil {
 		return err
 	}
 	for _, t := range []*tenants{many, few} {
@@ -67,10 +103,15 @@ func measureTenants(ctx context.Context, o options, many, few *tenants, out io.W
 	return nil
 }
 
-// tenantShops returns tenants that share the products and orders equally. All have the same rows, which saves hours.
-func tenantShops(number, products, orders int) []shopSize {
+// nameOf returns the name of the database of that number of tenants.
+func (o options) nameOf(tenants int) string {
+	return fmt.Sprintf("bench_tenants_%d_%d_%d", tenants, o.products, o.orders)
+}
+
+// shops returns tenants that share the products and orders equally. All have the same rows, which saves hours.
+func (o options) shops(tenants int) []shopSize {
 	return []shopSize{{
-		slug: "tenant-000001", products: max(1, products/number), orders: max(1, orders/number), copies: number - 1,
+		slug: "tenant-000001", products: max(1, o.products/tenants), orders: max(1, o.orders/tenants), copies: tenants - 1,
 	}}
 }
 
@@ -221,13 +262,19 @@ type tenantRequest struct {
 	next func(tenantShop, *mathrand.Rand) request
 }
 
-// scenarios send the same requests to both databases.
-func (t *tenants) scenarios(few *tenants) []scenario {
+func (t *tenants) scenarios() []scenario {
 	var all []scenario
 	for _, r := range tenantRequests() {
-		all = append(all, scenario{
-			name: r.name, work: t.any(r.next), baseline: few.any(r.next), against: fmt.Sprint(len(few.shops), " tenants"),
-		})
+		all = append(all, scenario{name: r.name, work: t.any(r.next)})
+	}
+	return all
+}
+
+// scenariosAgainst send the same requests to both databases.
+func (t *tenants) scenariosAgainst(few *tenants) []scenario {
+	all := t.scenarios()
+	for i, baseline := range few.scenarios() {
+		all[i].baseline, all[i].against = baseline.work, fmt.Sprint(len(few.shops), " tenants")
 	}
 	return all
 }

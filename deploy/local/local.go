@@ -31,6 +31,8 @@ type Options struct {
 	// Durable makes PostgreSQL survive a crash of the machine. Tests run several times
 	// faster without it.
 	Durable bool
+	// SharedBuffers is the setting shared_buffers of PostgreSQL, 128MB if empty.
+	SharedBuffers string
 	// StandbyOf is the URL of a superuser of a durable PostgreSQL. The first start copies that server, and the copy
 	// follows it as a streaming standby.
 	StandbyOf string

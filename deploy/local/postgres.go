@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -150,7 +151,7 @@ func (o Options) postgresCommand(bin, data string, port int) command {
 		"port=" + strconv.Itoa(port),
 		"unix_socket_directories=",
 		"max_connections=200",
-		"shared_buffers=128MB",
+		"shared_buffers=" + cmp.Or(o.SharedBuffers, "128MB"),
 		"jit=off", // costs more than it saves on short queries
 		"timezone=UTC",
 		"log_timezone=UTC",
