@@ -114,6 +114,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 		{39, "products", write}, {39, "refunds", write},
 		{40, "orders", read}, {40, "order_items", write}, {40, "inventory_adjustments", read}, {41, "changes", write},
 		{43, "products", write}, {43, "changes", write},
+		{46, "products", read}, {46, "inventory_adjustments", read}, {46, "api_keys", read},
 	} {
 		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()
@@ -283,5 +284,62 @@ func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 	want := "two 2 01 0 100, two 2 03 0 1100, two 3 01 0 100, two 3 01 5 100, two 3 03 0 1100, two 3 03 5 1100"
 	if got != want {
 		t.Errorf("monthly sums: %s, want %s", got, want)
+	}
+}
+
+// The upgrade replaces checks by fewer ones that accept the same rows.
+func TestAnUpgradeKeepsTheMeaningOfChecks(t *testing.T) {
+	t.Parallel()
+	const fewer = 46 // the migration
+	d := tenancytest.New(t)
+	d.MustRewind(t, fewer-1)
+	super := d.MustSuper(t)
+	rows := map[string]string{
+		"products": `
+			unnest('{-1, 0, 1, 999999999999, 1000000000000}'::bigint[]) price,
+			unnest('{-1, 0, 999999999999, 1000000000000, null}'::bigint[]) msrp,
+			unnest('{-1, 0, 999999999999, 1000000000000, null}'::bigint[]) cost,
+			unnest('{-1, 0, 1}'::int[]) quantity, unnest('{-1, 0, 1, null}'::int[]) reorder_point,
+			unnest('{active, draft, Draft, archived, ""}'::text[]) status,
+			unnest('{new, like_new, used, refurbished, for_parts, broken, ""}'::text[]) condition`,
+		"inventory_adjustments": `
+			unnest('{add, remove, set, move, ""}'::text[]) type,
+			unnest('{sale, cancellation, refund, theft, "", null}'::text[]) reason,
+			unnest('{N-1, "", null}'::text[]) order_number`,
+	}
+	// accepted counts the rows with a hash of them. A check also accepts null.
+	accepted := func(table string) (found string) {
+		t.Helper()
+		var checks string
+		if err := super.QueryRow(t.Context(), `
+			select string_agg(format('(%s) is not false', pg_get_expr(conbin, conrelid)), ' and ')
+			  from pg_constraint
+			 where contype = 'c' and conrelid = $1::text::regclass
+			   and conname ~ '^[a-z]+_(price|msrp|cost|quantity|reorder_point|status|condition|amounts|quantities|choices)_check$|'
+			                 '^inventory_adjustments_(type_|reason_)?check$'`, table).Scan(&checks); err != nil {
+			t.Fatal(err)
+		}
+		if err := super.QueryRow(t.Context(), `
+			with rows as (select * from `+rows[table]+`)
+			select format('%s of %s rows, %s', count(*), (select count(*) from rows), md5(string_agg(r::text, ',' order by r::text)))
+			  from rows r
+			 where `+checks).Scan(&found); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	before := map[string]string{}
+	for table := range rows {
+		before[table] = accepted(table)
+	}
+	if err := <-mustUpgrade(t, d); err != nil {
+		t.Fatal(err)
+	}
+	for table := range rows {
+		got := accepted(table)
+		t.Log(table, ": ", got)
+		if got != before[table] {
+			t.Errorf("%s: the checks accept %s, want %s as before", table, got, before[table])
+		}
 	}
 }
