@@ -185,7 +185,7 @@ func parseAddress(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), err == nil
 }
 
-// keyActor returns the key of a request as the audit log names it.
+// keyActor returns the key of a request as change plans and the audit log name it.
 func (s *Server) keyActor(r *http.Request) tenancy.Actor {
 	return tenancy.Actor{Name: "API key " + principal(r).KeyName, Address: s.clientIP(r).String()}
 }

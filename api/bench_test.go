@@ -120,15 +120,15 @@ func BenchmarkEncodeSummary(b *testing.B) {
 	from := time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC)
 	of := func(from time.Time) reports.Summary {
 		s := reports.Summary{
-			Zone: "UTC", Total: day, Range: reports.Range{From: from, To: from.AddDate(0, 0, maxReportDays-1)},
+			Zone: "UTC", Total: day, Range: reports.Range{From: from, To: from.AddDate(0, 0, reports.MaxDays-1)},
 		}
-		for i := range maxReportDays {
+		for i := range reports.MaxDays {
 			s.Days = append(s.Days, reports.DaySums{Day: from.AddDate(0, 0, i).Format(time.DateOnly), Sums: day})
 		}
 		return s
 	}
 	plain, compared := of(from), of(from)
-	compared.Compare, compared.Previous = reports.PreviousPeriod, new(of(from.AddDate(0, 0, -maxReportDays)))
+	compared.Compare, compared.Previous = reports.PreviousPeriod, new(of(from.AddDate(0, 0, -reports.MaxDays)))
 	for name, s := range map[string]reports.Summary{"plain": plain, "compared": compared} {
 		b.Run(name, func(b *testing.B) {
 			w := httptest.NewRecorder()

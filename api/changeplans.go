@@ -90,7 +90,7 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 			return yield(i, row)
 		})
 	}
-	id, err := s.Changes.CreateRows(r.Context(), tenant(r), auditActor(r), title, each)
+	id, err := s.Changes.CreateRows(r.Context(), tenant(r), s.keyActor(r), title, each)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request, id int64) err
 	if err != nil {
 		return err
 	}
-	if err := s.Changes.Apply(r.Context(), tenant(r), auditActor(r), id, force != nil && *force); err != nil {
+	if err := s.Changes.Apply(r.Context(), tenant(r), s.keyActor(r), id, force != nil && *force); err != nil {
 		return err
 	}
 	return s.answerPlan(w, r, id, rowsOf(i), http.StatusOK)
@@ -292,7 +292,7 @@ func (s *Server) changePlan(
 	if err != nil {
 		return err
 	}
-	if err := change(r.Context(), tenant(r), auditActor(r), id); err != nil {
+	if err := change(r.Context(), tenant(r), s.keyActor(r), id); err != nil {
 		return err
 	}
 	return s.answerPlan(w, r, id, rowsOf(i), http.StatusOK)

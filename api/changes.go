@@ -48,12 +48,6 @@ type changesMeta struct {
 	HasMore    bool   `json:"has_more"`
 }
 
-// changedRefundJSON is a refund outside its order.
-type changedRefundJSON struct {
-	refundJSON
-	OrderNumber string `json:"order_number"`
-}
-
 // changePermissions are the permissions for the types of the feed.
 var changePermissions = map[string]keys.Permission{
 	"product": keys.ProductsRead, "stock": keys.ProductsRead, "category": keys.ProductsRead,
@@ -268,7 +262,7 @@ func (d *changeData) readObjects(objectType string, ids []string) error {
 		})
 	case "refund":
 		return addAll(d, objectType, integers(ids), s.Sales.RefundsByID, func(g sales.OrderRefund) (string, any) {
-			return strconv.FormatInt(g.ID, 10), changedRefundJSON{refundShape(g.StoredRefund), g.OrderNumber}
+			return strconv.FormatInt(g.ID, 10), orderRefundJSON{g.OrderNumber, refundShape(g.StoredRefund)}
 		})
 	}
 	kind := map[string]catalog.Kind{

@@ -82,11 +82,6 @@ func importShape(r *http.Request, i imports.Import) importJSON {
 	return shown
 }
 
-// auditActor returns the sender of a request as imports and the audit log name it.
-func auditActor(r *http.Request) tenancy.Actor {
-	return tenancy.Actor{Name: "API key " + principal(r).KeyName}
-}
-
 // listImports handles GET /api/imports.
 func (s *Server) listImports(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
@@ -110,7 +105,7 @@ func (s *Server) createImport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := s.Imports.Create(r.Context(), principal(r).Tenant, auditActor(r), form)
+	id, err := s.Imports.Create(r.Context(), principal(r).Tenant, s.keyActor(r), form)
 	switch {
 	case errors.Is(err, imports.ErrForm):
 		return &apiError{
@@ -278,7 +273,7 @@ func (s *Server) applyImport(w http.ResponseWriter, r *http.Request, id int64) e
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Imports.Apply(r.Context(), tenant(r), auditActor(r), id, skipChanged != nil && *skipChanged); err != nil {
+	if err := s.Imports.Apply(r.Context(), tenant(r), s.keyActor(r), id, skipChanged != nil && *skipChanged); err != nil {
 		return err
 	}
 	return s.acceptImport(w, r, id)
@@ -302,7 +297,7 @@ func (s *Server) changeImport(
 	if err := readNoFields(r); err != nil {
 		return err
 	}
-	if err := change(r.Context(), tenant(r), auditActor(r), id); err != nil {
+	if err := change(r.Context(), tenant(r), s.keyActor(r), id); err != nil {
 		return err
 	}
 	return s.acceptImport(w, r, id)

@@ -44,7 +44,7 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	}
 	title := shorten(change.String(), 200) + " (" + shorten(text, 200) + ")"
 	title = strings.ToUpper(title[:1]) + title[1:]
-	id, err := s.Changes.Create(r.Context(), tenant(r), auditActor(r), title, filter, change)
+	id, err := s.Changes.Create(r.Context(), tenant(r), s.keyActor(r), title, filter, change)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // The receivers of WEBHOOKS.md accept messages with a valid signature, and no others.
-func TestReceiversOfTheHandbook(t *testing.T) {
+func TestReceiversOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	handbook, err := os.ReadFile("WEBHOOKS.md")
 	if err != nil {

@@ -13,12 +13,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-const (
-	// maxReportDays limits the days of a report.
-	maxReportDays = 7320
-	// defaultPreset is the period of a report without from and to.
-	defaultPreset = "last_30_days"
-)
+// defaultPreset is the period of a report without from and to.
+const defaultPreset = "last_30_days"
 
 // period takes period, or from and to, which are both included. Without these, and unless they are
 // required, it returns the default period.
@@ -83,8 +79,8 @@ func newRange(from, to time.Time, errs tenancy.InvalidError) reports.Range {
 	case from.IsZero() || to.IsZero():
 	case to.Before(from):
 		errs.Add("to", "must not be before from")
-	case r.Days() > maxReportDays:
-		errs.Add("to", "must end a range of at most %d days", maxReportDays)
+	case r.Days() > reports.MaxDays:
+		errs.Add("to", "must end a range of at most %d days", reports.MaxDays)
 	}
 	return r
 }

@@ -300,7 +300,7 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func tieShape(t reports.Tie) jsonObject {
+func reconciledShape(t reports.ReconciledFigure) jsonObject {
 	value := func(f *reports.Figure) any {
 		switch {
 		case f == nil:
@@ -331,7 +331,7 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 	return writeReport(w, r, period, s.Reports.Reconcile, func(result reports.Reconciliation) jsonObject {
 		return envelope(jsonObject{
 			{"period", periodShape(period)}, {"timezone", result.Zone}, {"currency", principal(r).Tenant.Currency},
-			{"balanced", result.Balanced}, {"figures", arrayFrom(result.Ties, tieShape)},
+			{"balanced", result.Balanced}, {"figures", arrayFrom(result.Figures, reconciledShape)},
 		})
 	})
 }

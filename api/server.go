@@ -211,7 +211,7 @@ func (s *Server) routes() []route {
 		also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
 	}
 	changes := options{class: admission.Feed, deadline: changesDeadline}
-	tested := options{class: admission.Feed, deadline: testDeadline}
+	tested := options{class: admission.Feed, deadline: webhooks.TestTimeout}
 	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
 	plan := options{class: admission.Bulk, deadline: bulkDeadline, body: s.limits.body}
 	all := []route{

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	testDeadline      = 25 * time.Second // longer than the timeout of a receiver
 	defaultDeliveries = 25
 	maxDeliveries     = 100
 )
@@ -41,24 +40,17 @@ type webhookJSON struct {
 func webhookShape(w webhooks.Webhook) webhookJSON {
 	shown := webhookJSON{
 		ID: w.ID, URL: w.URL, Description: w.Description, Types: w.Types, BatchSize: w.BatchSize, State: w.State,
-		PauseReason: w.PauseReason, PausedAt: optionalTime(w.PausedAt), FailingSince: optionalTime(w.FailingSince),
+		PauseReason: w.PauseReason, PausedAt: (*timestamp)(w.PausedAt), FailingSince: (*timestamp)(w.FailingSince),
 		FailedAttempts: w.Attempts, Cursor: w.DeliveredTo, CreatedAt: timestamp(w.CreatedAt),
 		UpdatedAt: timestamp(w.UpdatedAt),
 	}
 	if w.State == webhooks.Active && w.Attempts > 0 {
-		shown.NextAttemptAt = optionalTime(&w.NextAttemptAt)
+		shown.NextAttemptAt = (*timestamp)(&w.NextAttemptAt)
 	}
 	if w.PreviousExpiresAt != nil && w.PreviousExpiresAt.After(time.Now()) {
-		shown.PreviousSecretExpiresAt = optionalTime(w.PreviousExpiresAt)
+		shown.PreviousSecretExpiresAt = (*timestamp)(w.PreviousExpiresAt)
 	}
 	return shown
-}
-
-func optionalTime(t *time.Time) *timestamp {
-	if t == nil {
-		return nil
-	}
-	return new(timestamp(*t))
 }
 
 // deliveryJSON is an attempt to deliver a message.

@@ -302,15 +302,17 @@ func (s *goldenShop) custom(t *testing.T, g goldenReport) ([]goldenRow, error) {
 func (s *goldenShop) reconcile(t *testing.T, g goldenReport) (rows []goldenRow, err error) {
 	got, err := s.reports.Reconcile(t.Context(), s.tenant, g.mustRange(t))
 	balanced := got.Balanced
-	for _, tie := range got.Ties {
-		balanced = balanced && tie.Balanced
-		others := []*reports.Figure{&tie.Summary, tie.Channels, tie.Days, tie.Products, tie.Categories, tie.Sellers}
+	for _, figure := range got.Figures {
+		balanced = balanced && figure.Balanced
+		others := []*reports.Figure{
+			&figure.Summary, figure.Channels, figure.Days, figure.Products, figure.Categories, figure.Sellers,
+		}
 		for i, column := range others {
-			if column != nil && *column != tie.Facts {
-				t.Errorf("%s: column %d has %d, the facts %d", tie.Figure, i, *column, tie.Facts)
+			if column != nil && *column != figure.Facts {
+				t.Errorf("%s: column %d has %d, the facts %d", figure.Figure, i, *column, figure.Facts)
 			}
 		}
-		rows = append(rows, goldenRow{"figure": tie.Figure, "facts": figureText(tie.Facts, tie.Unit)})
+		rows = append(rows, goldenRow{"figure": figure.Figure, "facts": figureText(figure.Facts, figure.Unit)})
 	}
 	if err == nil && !balanced {
 		t.Error("not balanced")

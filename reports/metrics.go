@@ -79,7 +79,7 @@ var (
 	refundCount = Metric{"refund_count", "refund_count", Number, func(s Sums) Figure { return Figure(s.RefundCount) }}
 )
 
-// Metrics are the metrics of the custom report. The first nine are those of the specification.
+// Metrics are the metrics of the custom report. The first version of the API had the first nine.
 var Metrics = []Metric{
 	revenue, orders, average, profit, margin, units, discounts, tax, refunds, gross, net, shipping, total, items,
 }
@@ -146,7 +146,7 @@ func withFigures(columns ...Column) []Column {
 }
 
 // The columns of the reports, in the order in which JSON, CSV and XLSX have them. The
-// columns that the specification or an earlier version names come first.
+// columns of earlier versions come first.
 var (
 	SummaryColumns = withFigures(
 		Column{Name: "total_revenue", Metric: revenue}, Column{Name: "total_orders", Metric: orders},

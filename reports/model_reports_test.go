@@ -444,11 +444,13 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 		{"revenue_without_cost", reports.Money, int64(s.RevenueWithoutCost), false},
 	} {
 		v := reports.Figure(f.value)
-		tie := reports.Tie{Figure: f.name, Unit: f.unit, Facts: v, Summary: v, Channels: &v, Days: &v, Balanced: true}
-		if !f.orders {
-			tie.Products, tie.Categories, tie.Sellers = &v, &v, &v
+		figure := reports.ReconciledFigure{
+			Figure: f.name, Unit: f.unit, Facts: v, Summary: v, Channels: &v, Days: &v, Balanced: true,
 		}
-		want.Ties = append(want.Ties, tie)
+		if !f.orders {
+			figure.Products, figure.Categories, figure.Sellers = &v, &v, &v
+		}
+		want.Figures = append(want.Figures, figure)
 	}
 	return want
 }

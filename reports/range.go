@@ -9,6 +9,9 @@ import (
 // is given as midnight UTC.
 type Range struct{ From, To time.Time }
 
+// MaxDays limits the days of the range of a report.
+const MaxDays = 7320
+
 // Days returns the number of days.
 func (r Range) Days() int { return int(r.To.Sub(r.From).Hours()/24) + 1 }
 

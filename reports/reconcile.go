@@ -7,9 +7,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Tie is one figure of a range, added up in several ways. A value is nil if the figure cannot be added up that way: for
-// example, an order can have items of several products.
-type Tie struct {
+// ReconciledFigure is one figure of a range, added up in several ways. A value is nil if the figure cannot be added up
+// that way: for example, an order can have items of several products.
+type ReconciledFigure struct {
 	Figure                                        string
 	Unit                                          Unit
 	Facts, Summary                                Figure
@@ -21,7 +21,7 @@ type Tie struct {
 type Reconciliation struct {
 	Zone     string
 	Balanced bool
-	Ties     []Tie
+	Figures  []ReconciledFigure
 }
 
 var reconciledMetrics = []Metric{
@@ -46,18 +46,18 @@ func (s *Store) Reconcile(ctx context.Context, t tenancy.Tenant, r Range) (Recon
 	}
 	result := Reconciliation{Zone: zone, Balanced: true}
 	for _, m := range reconciledMetrics {
-		tie := Tie{Figure: m.Name, Unit: m.Unit, Balanced: true, Facts: m.Of(addUp(facts))}
+		row := ReconciledFigure{Figure: m.Name, Unit: m.Unit, Balanced: true, Facts: m.Of(addUp(facts))}
 		figure := func(groups []groupRow) *Figure {
 			f := m.Of(addUp(groups))
-			tie.Balanced = tie.Balanced && f == tie.Facts
+			row.Balanced = row.Balanced && f == row.Facts
 			return &f
 		}
-		tie.Summary, tie.Channels, tie.Days = *figure(total), figure(channels), figure(days)
+		row.Summary, row.Channels, row.Days = *figure(total), figure(channels), figure(days)
 		if m.Name != orders.Name && m.Name != refundCount.Name {
-			tie.Products, tie.Categories, tie.Sellers = figure(products), figure(categories), figure(sellers)
+			row.Products, row.Categories, row.Sellers = figure(products), figure(categories), figure(sellers)
 		}
-		result.Ties = append(result.Ties, tie)
-		result.Balanced = result.Balanced && tie.Balanced
+		result.Figures = append(result.Figures, row)
+		result.Balanced = result.Balanced && row.Balanced
 	}
 	return result, nil
 }

@@ -408,7 +408,7 @@ func TestReconcileFindsAWrongRollup(t *testing.T) {
 	t.Parallel()
 	s := teaShop(t)
 	got := must(t, s.Reconcile, s.Tenant, march)
-	if !got.Balanced || got.Ties[0].Facts != 4250 || *got.Ties[0].Products != 4250 {
+	if !got.Balanced || got.Figures[0].Facts != 4250 || *got.Figures[0].Products != 4250 {
 		t.Fatalf("Reconcile = %+v, want it balanced", got)
 	}
 	for sum, figures := range map[string][]string{
@@ -420,9 +420,9 @@ func TestReconcileFindsAWrongRollup(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = must(t, s.Reconcile, s.Tenant, march)
-		for _, tie := range got.Ties {
-			if tie.Balanced == slices.Contains(figures, tie.Figure) {
-				t.Errorf("with a wrong %s, %s: %+v", sum, tie.Figure, tie)
+		for _, figure := range got.Figures {
+			if figure.Balanced == slices.Contains(figures, figure.Figure) {
+				t.Errorf("with a wrong %s, %s: %+v", sum, figure.Figure, figure)
 			}
 		}
 		if got.Balanced {
@@ -440,9 +440,9 @@ func TestReportsShowOneTenant(t *testing.T) {
 	s, other := openShop(t, d, "shop", "UTC"), openShop(t, d, "other", "UTC")
 	s.mustSell(t, newOrder("1", "2026-03-01T20:00:00Z", item("X", 1, 100)))
 	for _, store := range []*reports.Store{other.Store, other.facts} {
-		for _, tie := range must(t, store.Reconcile, other.Tenant, march).Ties {
-			if tie.Facts != 0 || tie.Summary != 0 {
-				t.Errorf("another tenant reads %+v", tie)
+		for _, figure := range must(t, store.Reconcile, other.Tenant, march).Figures {
+			if figure.Facts != 0 || figure.Summary != 0 {
+				t.Errorf("another tenant reads %+v", figure)
 			}
 		}
 	}

@@ -219,7 +219,7 @@ func TestRangesAreBalanced(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !got.Balanced {
-			t.Fatalf("not balanced: %+v", got.Ties)
+			t.Fatalf("not balanced: %+v", got.Figures)
 		}
 	})
 }

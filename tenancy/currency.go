@@ -16,7 +16,7 @@ func checkCurrency(code string) string {
 		return "must be an ISO 4217 code such as EUR"
 	}
 	if decimals, _ := currency.Standard.Rounding(unit); decimals > 2 {
-		return fmt.Sprintf("must be a currency with two decimals; %s has %d", code, decimals)
+		return fmt.Sprintf("must be a currency with at most two decimals; %s has %d", code, decimals)
 	}
 	return ""
 }

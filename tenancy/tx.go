@@ -178,10 +178,9 @@ func (db *DB) txWithoutTenant(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, conn, f)
 }
 
-// SharedTx is a transaction that several store methods share: each method that is
-// called with the context of Begin runs in a savepoint of it. It exists for
-// idempotency, where a request's work and the record of its response must commit
-// together.
+// SharedTx is a transaction that several store methods share: each method that is called with the context of Begin runs
+// in a savepoint of it. With an idempotency key, the work of a request and the record of its response commit together;
+// so do a part of a change plan and its result. InSnapshot uses one that only reads.
 type SharedTx struct {
 	tenant ID
 	conn   *conn

@@ -116,7 +116,10 @@ func (s *source) recogniseOwn(first table.Row) (bool, error) {
 	return true, nil
 }
 
-// ownByHeader returns the file that has exactly these columns. References have the same columns and are not recognised.
+// onlyByName are our files that other files may have the columns of.
+var onlyByName = []string{"categories", "sellers", "warehouses", "channels", "customers"}
+
+// ownByHeader returns our file with these columns, or nil.
 func (s *source) ownByHeader() *ownFile {
 	for _, name := range Files {
 		f := ownFiles[name]
@@ -126,7 +129,7 @@ func (s *source) ownByHeader() *ownFile {
 		missing := slices.ContainsFunc(f.names[:f.needs], func(column string) bool {
 			return !slices.Contains(s.Header, column)
 		})
-		if !unknown && !missing && len(s.Header) > 1 && !strings.Contains(f.names[0], "id") && f.read != nil {
+		if !unknown && !missing && len(s.Header) > 1 && !slices.Contains(onlyByName, name) {
 			if name == "products" && len(s.Header) < 3 {
 				continue
 			}

@@ -82,7 +82,7 @@ type planner struct {
 // isDry reports whether the plan is not stored.
 func (p *planner) isDry() bool { return p.created.IsZero() }
 
-// sequence is the order in which parts are applied.
+// sequence has the kinds in the order in which their records are read and their parts are applied.
 var sequence = []Kind{
 	Category, Seller, Warehouse, Product, Stock, Channel, Customer, Order, Refund, Cancellation,
 }

@@ -1,5 +1,6 @@
 // Package imports reads files of other systems, and our own, as records: products, orders, refunds and so on. Reading
-// writes nothing.
+// writes nothing. An Importer computes change plans from the records, applies them and undoes them. Jobs and Changes
+// create and list the plans for the API and the pages.
 //
 // Open recognises the files of a directory by their headers and returns questions where a file can be read in two ways.
 // Set.Records yields the records one after the other, with bounded memory. A record comes after those that it refers

@@ -229,27 +229,25 @@ func (r *reading) recordsOf(g group) []Record {
 // inSequence returns the sources in the sequence in which they are read. Sources with parts of the same orders are read
 // together.
 func (r *reading) inSequence() [][]*source {
-	var sequence [][]*source
-	for _, kind := range []Kind{
-		Category, Seller, Warehouse, Product, Stock, Channel, Customer, Order, Refund, Cancellation,
-	} {
+	var together [][]*source
+	for _, kind := range sequence {
 		families := map[string]int{}
 		for _, s := range r.sources {
 			if s.format == nil || s.kind != kind || s.Problem != "" {
 				continue
 			}
 			if i, exists := families[s.family]; exists && s.family != "" {
-				sequence[i] = append(sequence[i], s)
+				together[i] = append(together[i], s)
 				continue
 			}
-			families[s.family] = len(sequence)
-			sequence = append(sequence, []*source{s})
+			families[s.family] = len(together)
+			together = append(together, []*source{s})
 		}
 	}
-	for _, sources := range sequence {
+	for _, sources := range together {
 		slices.SortStableFunc(sources, func(a, b *source) int { return boolOrder(a.items) - boolOrder(b.items) })
 	}
-	return sequence
+	return together
 }
 
 func boolOrder(last bool) int {

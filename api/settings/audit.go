@@ -14,33 +14,24 @@ import (
 const auditPerPage = 50
 
 type auditPage struct {
-	Entries        []tenancy.Logged
-	Filter         string
-	Page, Pages    int
-	Total          int64
-	Previous, Next int // 0 if there is none
+	Entries []tenancy.Logged
+	Filter  string
+	Pager   pager
 }
 
 func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error {
-	page := auditPage{Page: 1}
+	page := auditPage{}
 	for _, f := range options["act"] {
 		if f.Value == r.FormValue("act") {
 			page.Filter = f.Value
 		}
 	}
-	if n, err := strconv.Atoi(r.FormValue("page")); err == nil && n > 1 && n < 1_000_000 {
-		page.Page = n
-	}
-	var err error
-	page.Entries, page.Total, err = tenancy.AuditLog(r.Context(), p.DB, u.Tenant.ID, page.Filter, page.Page, auditPerPage)
+	number := pageNumber(r)
+	entries, total, err := tenancy.AuditLog(r.Context(), p.DB, u.Tenant.ID, page.Filter, number, auditPerPage)
 	if err != nil {
 		return err
 	}
-	page.Pages = max(1, int((page.Total+auditPerPage-1)/auditPerPage))
-	if page.Page < page.Pages {
-		page.Next = page.Page + 1
-	}
-	page.Previous = page.Page - 1
+	page.Entries, page.Pager = entries, newPager(r, number, auditPerPage, total)
 	return p.show(w, http.StatusOK, "audit", u, page)
 }
 

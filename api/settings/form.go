@@ -85,8 +85,8 @@ var options = map[string][]option{
 		{"0", "0 hours (revoke immediately)", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
 	},
 	"role": {
-		{"viewer", "Viewer", "View keys, their usage, members and the account."},
-		{"admin", "Admin", "Also generate, roll and revoke keys, and read the audit log."},
+		{"viewer", "Viewer", "View sales, products, orders with their customers, change plans, API keys, usage and members."},
+		{"admin", "Admin", "Also erase customers, run imports and change plans, download everything, manage API keys and webhooks, and read the audit log."},
 		{"owner", "Owner", "Full access, including managing members."},
 	},
 	// The days that the page about usage shows.
@@ -94,7 +94,10 @@ var options = map[string][]option{
 	// The prefixes of actions by which the audit log can be filtered.
 	"act": {
 		{"", "All actions", ""},
+		{"archive.", "Archives", ""},
+		{"products.", "Change plans", ""},
 		{"customer.", "Customers", ""},
+		{"import.", "Imports", ""},
 		{"key.", "API keys", ""},
 		{"member.", "Members", ""},
 		{"password.", "Passwords", ""},

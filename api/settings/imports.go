@@ -127,7 +127,7 @@ func (p *Pages) showImportWith(w http.ResponseWriter, r *http.Request, u user, s
 	if err != nil {
 		return err
 	}
-	page := importPage{Import: i, Running: isRunning(i.State), Errors: errors}
+	page := importPage{Import: i, Running: i.State.IsDue(), Errors: errors}
 	page.HasTheirs = slices.ContainsFunc(i.Totals, func(t imports.Total) bool { return len(t.Theirs) > 0 })
 	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
 	if page.IsShort = len(r.URL.Query()) == 0; page.IsShort {
@@ -147,10 +147,6 @@ func (p *Pages) showImportWith(w http.ResponseWriter, r *http.Request, u user, s
 		page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
 	}
 	return p.show(w, status, "import", u, page)
-}
-
-func isRunning(s changeplan.State) bool {
-	return s == changeplan.Planning || s == changeplan.Applying || s == changeplan.Undoing
 }
 
 // Kinds are the kinds of rows that the import has.

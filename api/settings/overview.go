@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// maxRangeDays limits the days of the overview, as of a report.
-	maxRangeDays = 7320
 	// A longer range has a bar for each week or, with too many weeks, for each month.
 	maxDayBars, maxWeekBars = 45, 26
 	overviewProducts        = 10
@@ -65,8 +63,8 @@ func readRange(r *http.Request, today time.Time) (rangeForm, reports.Range) {
 		form.Errors["to"] = "Enter a date between 1970 and 2200."
 	case to.Before(from):
 		form.Errors["to"] = "Enter a day that is not before the first one."
-	case chosen.Days() > maxRangeDays:
-		form.Errors["to"] = fmt.Sprintf("Enter at most %d days.", maxRangeDays)
+	case chosen.Days() > reports.MaxDays:
+		form.Errors["to"] = fmt.Sprintf("Enter at most %d days.", reports.MaxDays)
 	default:
 		form.Period = "custom"
 		return form, chosen

@@ -102,7 +102,7 @@ func (p *Pages) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
 	if err != nil {
 		return err
 	}
-	page := importPage{Import: i, Running: isRunning(i.State)}
+	page := importPage{Import: i, Running: i.State.IsDue()}
 	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
 	action := imports.Action(r.FormValue("action"))
 	switch {

@@ -1,11 +1,10 @@
-// Package settings serves the pages under /settings, where users sign in, manage API
-// keys and manage the members of their tenants.
+// Package settings serves the pages under /settings, where users sign in and see and manage what belongs to their
+// tenants: sales, products, orders, customers, imports, change plans, webhooks, API keys, members and the audit log.
 //
-// One table lists every route with the role that it requires. The URL of a tenant's
-// page contains the tenant's slug. Users who are not members get the same 404 as for
-// a tenant that does not exist. All pages work without JavaScript: the only script
-// copies text and clears secrets when the page is left. Pages contain no inline
-// scripts or styles, so the Content-Security-Policy allows only files of this package.
+// One table lists every route with the role that it requires. The URL of a tenant's page contains the tenant's slug.
+// Users who are not members get the same 404 as for a tenant that does not exist. All pages work without JavaScript:
+// the only script copies text, clears secrets when the page is left, shows progress and uploads dropped files. Pages
+// contain no inline scripts or styles, so the Content-Security-Policy allows only files of this package.
 package settings
 
 import (
@@ -275,7 +274,7 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 	case admission.Archive:
 		limit = ArchiveDeadline
 	case admission.Feed:
-		limit = webhookDeadline
+		limit = webhooks.TestTimeout
 	}
 	return p.withDeadline(limit, func(w http.ResponseWriter, r *http.Request, u user) error {
 		if !p.hasOrigin(r) {

@@ -152,7 +152,7 @@ func samples() map[string][]any {
 		changeplan.Undone, changeplan.Cancelled, changeplan.Failed,
 	} {
 		page := planned
-		page.State, page.Running = state, isRunning(state)
+		page.State, page.Running = state, state.IsDue()
 		page.Questions = []imports.Question{
 			{ID: "mapping", File: hostile}, {ID: "decimal", File: hostile, Column: hostile, Examples: []string{hostile}},
 		}
@@ -170,10 +170,10 @@ func samples() map[string][]any {
 	return map[string][]any{
 		"account": {nil},
 		"audit": {
-			auditPage{Page: 1, Pages: 1},
+			auditPage{},
 			auditPage{
 				Entries: []tenancy.Logged{entry, {}}, Filter: "key.",
-				Page: 2, Pages: 3, Total: 150, Previous: 1, Next: 3,
+				Pager: pager{2, 3, 150, "?page=1", "?page=3", hostile},
 			},
 		},
 		"overview": {overviewPage{Format: format, Empty: true}, overviewPage{Format: format}, overview},

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/feed"
@@ -15,10 +14,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-const (
-	webhookDeadline   = 25 * time.Second // of a test, longer than the timeout of a receiver
-	deliveriesPerPage = 25
-)
+const deliveriesPerPage = 25
 
 // listWebhooks shows all webhooks of the tenant.
 func (p *Pages) listWebhooks(w http.ResponseWriter, r *http.Request, u user) error {

@@ -3,10 +3,10 @@
 // page counts as work of its tenant: see Exchange. Pages of keys and members count as a separate user with a few
 // places, so that a tenant can revoke a leaked key while requests with that key use its share.
 //
-// Each resource is a budget with a size and a share: the part that one user may have at a time,
-// normally a quarter. A request that finds its user's share or the whole budget in use waits, for
-// five seconds at most and behind at most queueLength requests of the same user. Then it is refused
-// with ErrBusy. Users wait in separate queues, so a user over its share delays only itself.
+// Each resource is a budget with a size and a share, the part that one user may have at a time. A request that finds
+// its user's share or the whole budget in use waits, for five seconds at most and behind at most queueLength requests
+// of the same user. Then it is refused with ErrBusy. Users wait in separate queues, so a user over its share delays only
+// itself. Some methods do not wait, which their comments say.
 //
 //	budget       size    share  held
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
@@ -28,6 +28,8 @@
 //	feeds        1,000   16     while a client reads changes or waits for them
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
+//
+// CPUs/2 is a quarter of GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
 // until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves

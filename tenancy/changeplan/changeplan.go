@@ -86,7 +86,8 @@ type Kind interface {
 	Undo(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) (Result, error)
 }
 
-// Store reads and writes the plans of all tenants. It is safe for concurrent use. Its claims are those of one worker.
+// Store reads and writes the plans of all tenants. It is safe for concurrent use. All its workers claim plans under
+// the same id.
 type Store struct {
 	db     *tenancy.DB
 	kinds  map[string]Kind

@@ -14,7 +14,7 @@ var (
 
 	// Errors are ignored: the SDK returns them only for invalid names.
 	partTime, _ = meter.Float64Histogram("storeroom.change_plan.part.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of a part of a change plan."),
+		metric.WithDescription("Duration of computing a change plan from files, or of a part of one."),
 		metric.WithExplicitBucketBoundaries(.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
 	ended, _ = meter.Int64Counter("storeroom.change_plans.ended", metric.WithUnit("{plan}"),
 		metric.WithDescription("Change plans that were applied, undone, or failed."))

@@ -17,11 +17,11 @@ func Alone(t *testing.T) bool {
 	if os.Getenv(aloneVariable) == t.Name() {
 		return true
 	}
-	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
-	again.Env = append(os.Environ(), aloneVariable+"="+t.Name())
-	said, err := again.CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "--- PASS: "+t.Name()+" ") {
-		t.Errorf("alone: %v\n%s", err, said)
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
+	child.Env = append(os.Environ(), aloneVariable+"="+t.Name())
+	output, err := child.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()+" ") {
+		t.Errorf("alone: %v\n%s", err, output)
 	}
 	return false
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // SharedData returns a folder of the real shop data beside the clone, which is not part of it. It skips the test if the
-// folder is absent; no other test may be skipped.
+// folder is absent. Other tests are skipped only where a cluster or the kernel cannot run them.
 func SharedData(t testing.TB, name string) string {
 	t.Helper()
 	root, err := os.Getwd()

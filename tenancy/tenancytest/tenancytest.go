@@ -1,10 +1,8 @@
-// Package tenancytest creates a database for each test, on the real PostgreSQL that
-// `make test` starts.
+// Package tenancytest creates a database for each test, on the real PostgreSQL that `make test` starts.
 //
-// The first test of a run makes a migrated template, under an advisory lock that
-// the test programs of all packages share; every other database is a clone of it,
-// which takes some tens of milliseconds. DB is opened as the unprivileged role
-// that serves, so that row-level security holds the test as it holds the program.
+// The first test of a run makes a migrated template, under an advisory lock that the test programs of all packages
+// share; every other database is a clone of it, which takes some tens of milliseconds. DB is opened as the unprivileged
+// role of the service, so that row-level security applies to tests as to the program.
 package tenancytest
 
 import (
@@ -33,7 +31,7 @@ type Database struct {
 	Admin    *tenancy.DB // as storeroom_migrator
 	URL      string      // of the runtime role
 	AdminURL string      // of the migrator
-	SuperURL string      // of a superuser, to look behind the policies
+	SuperURL string      // of a superuser, to whom policies do not apply
 }
 
 const (
@@ -76,7 +74,7 @@ func MustOpen(t testing.TB, url string) *tenancy.DB {
 	return db
 }
 
-// MustTenant makes a tenant of the Standard plan after change, if any, had its say.
+// MustTenant creates a tenant with the Standard plan, or as change sets it.
 func (d *Database) MustTenant(t testing.TB, slug string, change ...func(*tenancy.Tenant)) tenancy.Tenant {
 	t.Helper()
 	tenant := tenancy.Tenant{Slug: slug, Name: strings.ToUpper(slug[:1]) + slug[1:]}
@@ -90,8 +88,7 @@ func (d *Database) MustTenant(t testing.TB, slug string, change ...func(*tenancy
 	return tenant
 }
 
-// MustSuper opens a connection that policies do not hold, to see what is really
-// stored.
+// MustSuper opens a connection to which policies do not apply.
 func (d *Database) MustSuper(t testing.TB) *pgx.Conn {
 	t.Helper()
 	return mustConnect(t, d.SuperURL, func(c *pgx.ConnConfig) {
@@ -143,7 +140,7 @@ func serverURL(t testing.TB) string {
 	return server
 }
 
-// makeTemplate makes the template unless there is one of these very roles and migrations.
+// makeTemplate makes the template unless there is one of the same roles and migrations.
 func makeTemplate(t testing.TB, server string) string {
 	t.Helper()
 	hash := sha256.New()

@@ -510,7 +510,7 @@ func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 		select tenant_id, user_id, at - n * interval '16 days', actor, address, action, target, details
 		  from audit_log, generate_series(1, 9) n`)
 	b.mustOpen(s.page("audit"))
-	b.press("Older")
+	b.press("Next")
 	b.wantText("Page 2 of 3")
 	b.check("audit-older")
 	b.mustOpen(fmt.Sprintf("%s/%d/roll", s.page("keys"), id))

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// maxConnections bounds the memory of connections. A connection needs 26 KB between requests and up to 54 KB while its
-// client sends a header: all of them at most 130 MiB.
+// maxConnections bounds the memory of connections: see "Client connections" in deploy/README.md.
 const maxConnections = 2500
 
 // connections closes a connection for each new one beyond most: the longest waiting connection of the group with most

@@ -33,6 +33,9 @@ const (
 	maxHeaders     = 64 << 10
 )
 
+// TestTimeout limits a request that tests a webhook. It is longer than that of the request to the receiver.
+const TestTimeout = timeout + 10*time.Second
+
 // errAddress reports an address to which no message may be sent.
 var errAddress = errors.New("the address is not public")
 
