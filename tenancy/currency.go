@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bojanz/currency"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/text/currency"
 )
 
 // checkCurrency returns what is wrong with the code of a currency, or "". Amounts have two decimals; a
 // currency without decimals in use, such as JPY, is shown with .00.
 func checkCurrency(code string) string {
-	unit, err := currency.ParseISO(code)
-	if err != nil || unit.String() != code || unit == currency.XXX || unit == currency.XTS {
-		return "must be an ISO 4217 code such as EUR"
-	}
-	if decimals, _ := currency.Standard.Rounding(unit); decimals > 2 {
+	decimals, known := currency.GetDigits(code)
+	switch {
+	case !known:
+		return "must be the ISO 4217 code of a currency in use, such as EUR"
+	case decimals > 2:
 		return fmt.Sprintf("must be a currency with at most two decimals; %s has %d", code, decimals)
 	}
 	return ""

@@ -281,7 +281,7 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"tenant create --slug acme --name A", `--slug: tenant "acme" already exists`},
 		{
 			"tenant create --slug A_B --name A --plan gold --currency euro --timezone Mars",
-			"--currency must be an ISO 4217 code such as EUR; --plan must be standard, professional or enterprise; " +
+			"--currency must be the ISO 4217 code of a currency in use, such as EUR; --plan must be standard, professional or enterprise; " +
 				"--slug must be 1 to 63 lower-case letters",
 		},
 		{"tenant create --slug a --name A --rate-limit 5", "--rate-limit is allowed only for the enterprise plan"},
