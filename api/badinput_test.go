@@ -758,3 +758,38 @@ func dirtyRows(t *testing.T) []map[string]string {
 	}
 	return rows
 }
+
+// The part of a long text that the API keeps must not become a shorter, valid text.
+func TestALongTextWithBlanksIsRefused(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id := a.mustProduct(t, `{"sku":"q","name":"Q","price":1}`)
+	long := "q" + strings.Repeat(" ", 2500) + "OTHER"
+	for _, c := range []call{
+		{method: "POST", path: "/api/products", body: `{"sku":"%s","name":"A","price":1}`, want: []string{`"sku":["`}},
+		{method: "PATCH", path: fmt.Sprint("/api/products/", id), body: `{"name":"%s"}`, want: []string{`"name":["`}},
+		{method: "POST", path: "/api/orders", want: []string{`"number":["`, `"customer.id":["`, `"items[0].sku":["`},
+			body: `{"number":"%[1]s","placed_at":"2026-03-01T00:00:00Z","channel":"web","customer":{"id":"%[1]s"},
+				"items":[{"sku":"%[1]s","quantity":1,"unit_price":1}]}`},
+	} {
+		c.body, c.wantStatus, c.wantCode = fmt.Sprintf(c.body, long), 422, ValidationError
+		a.try(t, c)
+	}
+	a.try(t, call{
+		method: "POST", path: "/api/products/bulk", body: fmt.Sprintf(`{"items":[{"sku":"%s","name":"A","price":9}]}`, long),
+		wantStatus: 207, want: []string{`"status":"failed"`},
+	})
+	a.try(t, call{path: fmt.Sprint("/api/products/", id), wantStatus: 200, want: []string{`"name":"Q"`, `"price":"1.00"`}})
+}
+
+func TestWarehouseZeroDoesNotExist(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, warehouse := range []string{`"warehouse_id":0`, `"warehouse":{"id":0}`, `"warehouse_id":-1`} {
+		a.try(t, call{
+			name: warehouse, method: "POST", path: "/api/products", body: `{"sku":"W","name":"x","price":1,` + warehouse + `}`,
+			wantStatus: 422, wantCode: ValidationError, want: []string{`"warehouse_id":["does not exist"]`},
+		})
+	}
+	a.mustHaveProducts(t, 0)
+}

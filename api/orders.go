@@ -212,8 +212,18 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	}
 	countRows(r, "order", 1)
 	countRows(r, "item", len(o.Lines))
-	w.Header().Set("Location", "/api/orders/"+url.PathEscape(o.Number))
+	w.Header().Set("Location", orderPath(o.Number))
 	return writeOrder(w, r, http.StatusCreated, o)
+}
+
+// orderPath returns the path of an order. That of the order "export" differs from the path of the export.
+func orderPath(number string) string {
+	if number == "export" {
+		number = "%65xport"
+	} else {
+		number = url.PathEscape(number)
+	}
+	return "/api/orders/" + number
 }
 
 // order takes the fields of an order.
@@ -229,6 +239,7 @@ func (o *object) order() sales.Row {
 		Items:         o.items(),
 	}
 	take := notNull(o, "take_stock", parseBool)
+	o.ignore("id", "created_at", "updated_at")
 	o.rejectUnknown()
 	return sales.Row{Order: sent, KeepStock: take != nil && !*take, Invalid: o.errs}
 }

@@ -517,3 +517,31 @@ func TestBulkOrderItemLimit(t *testing.T) {
 		wantStatus: 422, wantCode: ValidationError, want: []string{"must have at most 50000 items in total"}})
 	a.mustOrders(t, 0, 0, 0)
 }
+
+func TestAllFaultsOfAnItemAreReported(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, price := range []string{"-1", `"x"`} {
+		a.try(t, call{
+			name: price, method: "POST", path: "/api/orders", wantStatus: 422, wantCode: ValidationError,
+			body: `{"number":"1","placed_at":"2026-03-01T00:00:00Z","channel":"web",
+				"items":[{"sku":"a","quantity":0,"unit_price":` + price + `,"unit_cost":-1}]}`,
+			want: []string{`"items[0].quantity":["must be between`, `"items[0].unit_price":["`, `"items[0].unit_cost":["`},
+		})
+	}
+}
+
+func TestReadOnlyFieldsOfAnOrderAreIgnored(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustOrder(t, order("1", `"id":7`, `"created_at":"x"`, `"updated_at":null`))
+	a.try(t, call{method: "POST", path: "/api/orders", body: order("1"), wantStatus: 200})
+}
+
+// The path of the export of orders is that of an order with this number.
+func TestTheOrderExportIsFoundAtItsLocation(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	created := a.mustOrder(t, order("export"))
+	a.try(t, call{path: created.Header.Get("Location"), wantStatus: 200, want: []string{`"number":"export"`}})
+}

@@ -49,12 +49,16 @@ func parseLine(raw json.RawMessage) (string, error) {
 // maxLine is more than a line of 255 characters can have, with up to four bytes each.
 const maxLine = 2000
 
-// shorten trims and cuts a text of more than max bytes, so that errors and results do not repeat it.
+// shorten trims and cuts a text of more than max bytes, so that errors and results do not repeat it. The ellipsis keeps
+// a cut text too long: blanks at its end would be trimmed later.
 func shorten(text string, max int) string {
 	if len(text) <= max {
 		return text
 	}
-	return cut(strings.TrimSpace(text), max)
+	if text = strings.TrimSpace(text); len(text) <= max {
+		return text
+	}
+	return cut(text, max) + "…"
 }
 
 // cut returns a copy of the first max bytes of a text.

@@ -35,6 +35,9 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy
 	invalid = invalid.Clone()
 	c.requireAll(invalid)
 	c.apply(&p, invalid)
+	if c.WarehouseID.given() && c.WarehouseID.Value == 0 { // the statement takes 0 for the default warehouse
+		invalid.Add("warehouse_id", idNotExists)
+	}
 	if len(invalid) > 0 {
 		return p, s.addLookupErrors(ctx, by.Tenant, c, invalid)
 	}

@@ -144,16 +144,14 @@ func checkItems(items []Item, invalid tenancy.InvalidError) []Item {
 
 func checkItem(item Item, path string, invalid tenancy.InvalidError) Item {
 	checkText(&item.SKU, path+"sku", invalid, tenancy.PathSegment, 100)
-	valid := len(invalid[path+"quantity"])+len(invalid[path+"unit_price"]) == 0
-	if valid && (item.Quantity < 1 || item.Quantity > maxQuantity) {
+	if len(invalid[path+"quantity"]) == 0 && (item.Quantity < 1 || item.Quantity > maxQuantity) {
 		invalid.Add(path+"quantity", "must be between 1 and %d", maxQuantity)
-		valid = false
 	}
 	before := len(invalid)
 	checkAmount(&item.UnitPrice, path+"unit_price", invalid)
 	checkAmount(item.UnitCost, path+"unit_cost", invalid)
 	checkAmount(item.Discount, path+"discount", invalid)
-	if !valid || len(invalid) > before {
+	if len(invalid) > before || len(invalid[path+"quantity"])+len(invalid[path+"unit_price"]) > 0 {
 		return item
 	}
 	value, fits := multiply(item.Quantity, item.UnitPrice)
