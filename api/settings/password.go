@@ -92,7 +92,7 @@ type linkPage struct {
 // showLink shows an invitation or a password reset. Opening a link does not use it:
 // mail programs and chats open links to preview them.
 func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ user) error {
-	link, err := p.People.Open(r.Context(), people.Token(chi.URLParam(r, "token")))
+	link, err := p.People.ReadLink(r.Context(), people.Token(chi.URLParam(r, "token")))
 	if errors.Is(err, tenancy.ErrEnded) {
 		return errLink
 	}
@@ -109,13 +109,13 @@ const passwordRefused = "This password was not accepted. If you already have an 
 
 func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	token := people.Token(chi.URLParam(r, "token"))
-	link, err := p.People.Open(r.Context(), token)
+	link, err := p.People.ReadLink(r.Context(), token)
 	var session people.Token
 	if err == nil {
 		if err := p.throttleLink(r, link); err != nil {
 			return err
 		}
-		session, err = p.People.Use(r.Context(), token, r.PostFormValue("password"), p.Address(r))
+		session, err = p.People.UseLink(r.Context(), token, r.PostFormValue("password"), p.Address(r))
 	}
 	page := linkPage{link, fieldErrors{}}
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)

@@ -45,7 +45,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ user) error {
 	if err != nil {
 		return err
 	}
-	p.Limiter.TakeToken(r.Context(), "pk:"+p.Network(r)+" "+account, signedInLately)
+	p.Limiter.TakeToken(r.Context(), "pk:"+p.Network(r)+" "+account, recentSignIn)
 	return p.startSession(w, r, token, next(r))
 }
 

@@ -12,18 +12,18 @@ import (
 // Limits of attempts to enter a password. No limit applies to an account alone, so
 // that an attacker cannot lock a user out: each network has its own tokens per account.
 //
-// An account with many failures gets fewer attempts per network (underAttack), except
-// from networks where its user signed in lately. With n networks an attacker therefore
+// An account with many failures gets fewer attempts per network, except
+// from networks where its user signed in recently. With n networks an attacker therefore
 // has 30 failures plus 30 per hour, and then 3n plus 4n per hour.
 var (
-	perNetwork     = ratelimit.Refill{Burst: 30, Every: 20 * time.Second} // failures
-	perAccountHere = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}  // attempts on an account from a network
-	failures       = ratelimit.Refill{Burst: 30, Every: 2 * time.Minute}  // failures of an account from any network
-	underAttack    = ratelimit.Refill{Burst: 3, Every: 15 * time.Minute}
-	perOwnPassword = ratelimit.Refill{Burst: 10, Every: time.Minute}
-	perLink        = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
+	perNetwork           = ratelimit.Refill{Burst: 30, Every: 20 * time.Second} // failures
+	perAccountAndNetwork = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}  // attempts on an account from a network
+	failures             = ratelimit.Refill{Burst: 30, Every: 2 * time.Minute}  // failures of an account from any network
+	afterManyFailures    = ratelimit.Refill{Burst: 3, Every: 15 * time.Minute}
+	perOwnPassword       = ratelimit.Refill{Burst: 10, Every: time.Minute}
+	perLink              = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
 	// The token is missing for 12 hours after a sign-in to an account from a network.
-	signedInLately = ratelimit.Refill{Burst: 1, Every: 12 * time.Hour}
+	recentSignIn = ratelimit.Refill{Burst: 1, Every: 12 * time.Hour}
 )
 
 // bucket is a named token bucket of the rate limiter.
@@ -62,8 +62,8 @@ func (p *Pages) throttleSignIn(r *http.Request, account string) (onFailure []buc
 	if account == "" {
 		return []bucket{network}, p.throttle(r, network)
 	}
-	here := p.Network(r) + " " + account
-	attempt := bucket{"ph:" + here, perAccountHere}
+	networkAndAccount := p.Network(r) + " " + account
+	attempt := bucket{"ph:" + networkAndAccount, perAccountAndNetwork}
 	if err := p.throttle(r, attempt, network); err != nil {
 		return nil, err
 	}
@@ -71,10 +71,10 @@ func (p *Pages) throttleSignIn(r *http.Request, account string) (onFailure []buc
 	if p.Limiter.TakeToken(r.Context(), ofAccount.name, ofAccount.refill).Allowed {
 		return []bucket{network, ofAccount}, nil
 	}
-	if !p.Limiter.PeekToken(r.Context(), "pk:"+here, signedInLately).Allowed {
+	if !p.Limiter.PeekToken(r.Context(), "pk:"+networkAndAccount, recentSignIn).Allowed {
 		return []bucket{network}, nil
 	}
-	if err := p.throttle(r, bucket{"pu:" + here, underAttack}); err != nil {
+	if err := p.throttle(r, bucket{"pu:" + networkAndAccount, afterManyFailures}); err != nil {
 		p.returnTokens(r, []bucket{network, attempt})
 		return nil, err
 	}

@@ -44,14 +44,14 @@ func TestSignInIsLimitedPerAccountAndNetwork(t *testing.T) {
 	s.throttled(t, func(name string) string {
 		s.mustPerson(t, name, s.a, people.Owner)
 		attacker := "attacker of " + name
-		for n := range perAccountHere.Burst {
+		for n := range perAccountAndNetwork.Burst {
 			if got := s.attempt(t, name, attacker, "wrong"); got.StatusCode != http.StatusUnprocessableEntity {
 				return fmt.Sprintf("attempt %d = %d, want 422", n, got.StatusCode)
 			}
 		}
 		for n := range 2 * perNetwork.Burst { // rejected attempts take no tokens of the network
 			got := s.attempt(t, name, attacker, []string{"wrong", password}[n%2])
-			if failure := checkWait(got, perAccountHere.Every); failure != "" {
+			if failure := checkWait(got, perAccountAndNetwork.Every); failure != "" {
 				return fmt.Sprintf("attempt %d %s", n, failure)
 			}
 		}
@@ -137,12 +137,12 @@ func TestAttackDoesNotLimitNetworksOfRecentSignIns(t *testing.T) {
 		for n := range failures.Burst {
 			s.attempt(t, name, fmt.Sprint("network ", n, " of ", name), "wrong")
 		}
-		for n := range underAttack.Burst + 2 {
+		for n := range afterManyFailures.Burst + 2 {
 			if got := s.attempt(t, name, "home of "+name, password).StatusCode; got != http.StatusSeeOther {
 				return fmt.Sprintf("sign-in %d at home = %d, want 303", n, got)
 			}
 		}
-		for range underAttack.Burst {
+		for range afterManyFailures.Burst {
 			s.attempt(t, name, "elsewhere of "+name, "wrong")
 		}
 		if got := s.attempt(t, name, "elsewhere of "+name, "wrong").StatusCode; got != http.StatusTooManyRequests {
@@ -165,9 +165,9 @@ func TestAttackFromManyNetworksLocksNoUserOut(t *testing.T) {
 				return fmt.Sprintf("the guess of network %d = %d, want 422", n, got)
 			}
 		}
-		for n := range underAttack.Burst + 1 {
+		for n := range afterManyFailures.Burst + 1 {
 			want := http.StatusUnprocessableEntity
-			if n == underAttack.Burst {
+			if n == afterManyFailures.Burst {
 				want = http.StatusTooManyRequests
 			}
 			if got := attempt("another network", "wrong"); got != want {
@@ -377,7 +377,7 @@ func TestParallelGuessesDoNotPassTheLimitOfAnAccount(t *testing.T) {
 		for n := range together {
 			guesses = append(guesses, guess{name, fmt.Sprint("last network ", n%networks, " of ", name)})
 		}
-		checked := left + networks*underAttack.Burst
+		checked := left + networks*afterManyFailures.Burst
 		want := map[int]int{http.StatusUnprocessableEntity: checked, http.StatusTooManyRequests: together - checked}
 		if got := s.guessTogether(t, guesses); !maps.Equal(got, want) {
 			return fmt.Sprintf("%d guesses at the same time = %v, want %v", together, got, want)

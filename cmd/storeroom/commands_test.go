@@ -147,7 +147,7 @@ func TestUserCommandsManageMembers(t *testing.T) {
 	}
 	use := func(token people.Token, password string) {
 		t.Helper()
-		if _, err := store.Use(t.Context(), token, password, "192.0.2.1"); err != nil {
+		if _, err := store.UseLink(t.Context(), token, password, "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 	}

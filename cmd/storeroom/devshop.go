@@ -115,7 +115,7 @@ func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tena
 	if errors.Is(err, people.ErrWrong) {
 		var link people.Token
 		if link, err = operator.ResetAnywhere(ctx, demoEmail); err == nil {
-			session, err = store.Use(ctx, link, s.Password, "")
+			session, err = store.UseLink(ctx, link, s.Password, "")
 		}
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tena
 	}
 	link, err := operator.Invite(ctx, s.Tenant.ID, tenancy.Operator, "", demoEmail, people.Owner)
 	if err == nil {
-		_, err = store.Use(ctx, link, s.Password, "")
+		_, err = store.UseLink(ctx, link, s.Password, "")
 	}
 	if err != nil && !errors.Is(err, tenancy.ErrConflict) { // a member
 		return err

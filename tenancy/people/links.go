@@ -190,8 +190,8 @@ type Link struct {
 	ExpiresAt  time.Time
 }
 
-// Open reads a link without using it up. It returns tenancy.ErrEnded.
-func (s *Store) Open(ctx context.Context, token Token) (Link, error) {
+// ReadLink reads a link without using it up. It returns tenancy.ErrEnded.
+func (s *Store) ReadLink(ctx context.Context, token Token) (Link, error) {
 	found, err := tenancy.Call[Link](ctx, s.db, `select * from open_link($1)`, token.hash())
 	if err == nil && len(found) == 0 {
 		err = tenancy.ErrEnded
@@ -202,14 +202,15 @@ func (s *Store) Open(ctx context.Context, token Token) (Link, error) {
 	return found[0], nil
 }
 
-// Use uses a link up and begins a session. An invitation creates the membership, and the account if the e-mail address
-// has none; otherwise password must be the password of the account. A reset replaces the password and ends every other
-// session. Use returns tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or admission.ErrBusy.
+// UseLink uses a link up and begins a session. An invitation creates the membership, and the account if the e-mail
+// address has none; otherwise password must be the password of the account. A reset replaces the password and ends every
+// other session. UseLink returns tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or
+// admission.ErrBusy.
 //
 // The owner who created an invitation also has the link. Therefore an invitation refuses every password with ErrWrong
 // after the same work, whether or not the address has an account. The audit log records it.
-func (s *Store) Use(ctx context.Context, token Token, password, address string) (Token, error) {
-	link, err := s.Open(ctx, token)
+func (s *Store) UseLink(ctx context.Context, token Token, password, address string) (Token, error) {
+	link, err := s.ReadLink(ctx, token)
 	if err != nil {
 		return "", err
 	}

@@ -19,12 +19,12 @@ func TestAnInvitation(t *testing.T) {
 	ctx := t.Context()
 	join := func(t *testing.T, token Token, password string) error {
 		t.Helper()
-		_, err := s.Use(ctx, token, password, "192.0.2.7")
+		_, err := s.UseLink(ctx, token, password, "192.0.2.7")
 		return err
 	}
 	t.Run("creates an account and a member", func(t *testing.T) {
 		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", " New@Example.com", Admin))
-		got, err := s.Open(ctx, token)
+		got, err := s.ReadLink(ctx, token)
 		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != Admin ||
 			got.TenantName != "A" {
 			t.Errorf("Open = %+v, %v", got, err)
@@ -32,7 +32,7 @@ func TestAnInvitation(t *testing.T) {
 		if left := time.Until(got.ExpiresAt); left < 23*time.Hour || left > 24*time.Hour {
 			t.Errorf("it is valid for %v, want 24 hours", left)
 		}
-		if again, err := s.Open(ctx, token); err != nil || again.Email != got.Email {
+		if again, err := s.ReadLink(ctx, token); err != nil || again.Email != got.Email {
 			t.Errorf("Open again = %+v, %v: opening must not end it", again, err)
 		}
 		for _, bad := range []string{"", "short", "qwerty123456", strings.Repeat("x", 129)} {
@@ -44,7 +44,7 @@ func TestAnInvitation(t *testing.T) {
 				t.Errorf("logged = %+v, want member.join_refused", got)
 			}
 		}
-		session := must(t)(s.Use(ctx, token, "brand new horse", "192.0.2.7"))
+		session := must(t)(s.UseLink(ctx, token, "brand new horse", "192.0.2.7"))
 		if got, err := s.Session(ctx, session, "a"); err != nil || got.Email != "new@example.com" || got.Role != Admin {
 			t.Errorf("Use began the session %+v, %v, want that of an admin of a", got, err)
 		}
@@ -60,7 +60,7 @@ func TestAnInvitation(t *testing.T) {
 		if err := join(t, token, "brand new horse"); !isEnded(err) {
 			t.Errorf("Use again = %v, want tenancy.ErrEnded", err)
 		}
-		if _, err := s.Open(ctx, token); !isEnded(err) {
+		if _, err := s.ReadLink(ctx, token); !isEnded(err) {
 			t.Errorf("Open after its use = %v, want tenancy.ErrEnded", err)
 		}
 	})
@@ -79,7 +79,7 @@ func TestAnInvitation(t *testing.T) {
 	t.Run("ends after a day", func(t *testing.T) {
 		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "late@example.com", Viewer))
 		s.exec(t, `update one_time_links set expires_at = now() where token_hash = $1`, token.hash())
-		if _, err := s.Open(ctx, token); !isEnded(err) {
+		if _, err := s.ReadLink(ctx, token); !isEnded(err) {
 			t.Errorf("Open = %v, want tenancy.ErrEnded", err)
 		}
 		if err := join(t, token, password); !isEnded(err) {
@@ -127,7 +127,7 @@ func TestAnInvitation(t *testing.T) {
 		if _, err := form("one form"); !errors.Is(err, ErrRepeated) {
 			t.Errorf("Invite by the same form = %v, want ErrRepeated", err)
 		}
-		if _, err := s.Open(ctx, first); err != nil {
+		if _, err := s.ReadLink(ctx, first); err != nil {
 			t.Errorf("Open of the link of the form = %v", err)
 		}
 		must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "one form", "form@example.com", Viewer)) // another form of another tenant
@@ -169,11 +169,11 @@ func TestAReset(t *testing.T) {
 	if !s.isActive(t, session) {
 		t.Error("creating a link ended a session")
 	}
-	if got, err := s.Open(ctx, token); err != nil || got.Purpose != "reset" || got.Email != "amy@example.com" ||
+	if got, err := s.ReadLink(ctx, token); err != nil || got.Purpose != "reset" || got.Email != "amy@example.com" ||
 		got.Role != nil {
 		t.Errorf("Open = %+v, %v", got, err)
 	}
-	if begun := must(t)(s.Use(ctx, token, next, "192.0.2.8")); s.isActive(t, session) || !s.isActive(t, begun) {
+	if begun := must(t)(s.UseLink(ctx, token, next, "192.0.2.8")); s.isActive(t, session) || !s.isActive(t, begun) {
 		t.Errorf(
 			"the earlier session is active: %v, the new one: %v; want false, true", s.isActive(t, session), s.isActive(t, begun),
 		)
@@ -186,7 +186,7 @@ func TestAReset(t *testing.T) {
 	if _, err := s.SignIn(ctx, "amy@example.com", password); !errors.Is(err, ErrWrong) {
 		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
 	}
-	if _, err := s.Use(ctx, token, next, ""); !isEnded(err) {
+	if _, err := s.UseLink(ctx, token, next, ""); !isEnded(err) {
 		t.Errorf("Use again = %v, want tenancy.ErrEnded", err)
 	}
 	t.Run("of a member of another tenant requires the operator", func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestAReset(t *testing.T) {
 				t.Errorf("the log of %s ends with %+v, want password.reset_link by the operator", tenant.Slug, got)
 			}
 		}
-		if _, err := s.Use(ctx, token, next, ""); err != nil {
+		if _, err := s.UseLink(ctx, token, next, ""); err != nil {
 			t.Fatal(err)
 		}
 		s.mustSignIn(t, "eve@example.com", next)
@@ -220,15 +220,15 @@ func TestAReset(t *testing.T) {
 		}
 		theirs := s.mustSignIn(t, "carl@example.com", password)
 		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "carl@example.com", Admin))
-		if _, err := s.Use(ctx, invitation, next, ""); !errors.Is(err, ErrWrong) {
+		if _, err := s.UseLink(ctx, invitation, next, ""); !errors.Is(err, ErrWrong) {
 			t.Errorf("Use of the invitation without the password of the account = %v, want ErrWrong", err)
 		}
 		reset := must(t)(s.operator().ResetAnywhere(ctx, "Carl@example.com"))
-		if got, err := s.Open(ctx, reset); err != nil || got.Email != "carl@example.com" || got.TenantID != 0 {
+		if got, err := s.ReadLink(ctx, reset); err != nil || got.Email != "carl@example.com" || got.TenantID != 0 {
 			t.Errorf("Open = %+v, %v, want a reset of no tenant", got, err)
 		}
-		must(t)(s.Use(ctx, reset, next, ""))
-		joined, err := s.Session(ctx, must(t)(s.Use(ctx, invitation, next, "")), "a")
+		must(t)(s.UseLink(ctx, reset, next, ""))
+		joined, err := s.Session(ctx, must(t)(s.UseLink(ctx, invitation, next, "")), "a")
 		if err != nil || joined.Role != Admin || s.isActive(t, theirs) {
 			t.Errorf("Session = %+v, %v, the session of the creator is active: %v", joined, err, s.isActive(t, theirs))
 		}
@@ -240,14 +240,14 @@ func TestAReset(t *testing.T) {
 		if _, err := s.ChangePassword(ctx, session, m.Email, password, next, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
+		if _, err := s.UseLink(ctx, link, next, ""); !isEnded(err) {
 			t.Errorf("Use after a change of the password = %v, want tenancy.ErrEnded", err)
 		}
 		link = must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email))
 		if err := s.Remove(ctx, s.a.ID, s.by(t), m.UserID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
+		if _, err := s.UseLink(ctx, link, next, ""); !isEnded(err) {
 			t.Errorf("Use after the removal = %v, want tenancy.ErrEnded", err)
 		}
 	})
@@ -270,7 +270,7 @@ func TestAReset(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, link := range append(theirs, others...) {
-				if _, err := s.Open(ctx, link); isEnded(err) != (i < len(theirs)) {
+				if _, err := s.ReadLink(ctx, link); isEnded(err) != (i < len(theirs)) {
 					t.Errorf("Open of link %d after its owner was %s = %v", i, what, err)
 				}
 			}
@@ -280,7 +280,7 @@ func TestAReset(t *testing.T) {
 		m := s.mustMember(t, s.a, "joiner@example.com", Viewer)
 		link, anywhere := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email)), Token("")
 		s.mustMember(t, s.b, m.Email, Owner)
-		if _, err := s.Open(ctx, link); !isEnded(err) {
+		if _, err := s.ReadLink(ctx, link); !isEnded(err) {
 			t.Errorf("Open = %v, want tenancy.ErrEnded", err)
 		}
 		// Past the page, too.
@@ -290,7 +290,7 @@ func TestAReset(t *testing.T) {
 			t.Errorf("use_reset = %v, %v, want nothing done", found, err)
 		}
 		anywhere = must(t)(s.operator().ResetAnywhere(ctx, m.Email))
-		if _, err := s.Use(ctx, anywhere, next, ""); err != nil {
+		if _, err := s.UseLink(ctx, anywhere, next, ""); err != nil {
 			t.Errorf("Use of the operator's link = %v", err)
 		}
 	})
@@ -326,7 +326,7 @@ func TestANewPasswordEndsTheLinksThatThePersonCreated(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = s.Use(t.Context(), token, "another good password", "")
+			_, err = s.UseLink(t.Context(), token, "another good password", "")
 			return err
 		},
 	} {
@@ -352,16 +352,16 @@ func TestANewPasswordEndsTheLinksThatThePersonCreated(t *testing.T) {
 				t.Fatal(err)
 			}
 			for what, token := range ended {
-				if _, err := s.Open(ctx, token); !isEnded(err) {
+				if _, err := s.ReadLink(ctx, token); !isEnded(err) {
 					t.Errorf("Open of %s = %v, want ErrEnded", what, err)
 				}
 			}
 			for what, token := range kept {
-				if _, err := s.Open(ctx, token); err != nil {
+				if _, err := s.ReadLink(ctx, token); err != nil {
 					t.Errorf("Open of %s = %v, want it kept", what, err)
 				}
 			}
-			if _, err := s.Use(ctx, kept["the invitation of Ann into C"], password, ""); !errors.Is(err, ErrWrong) {
+			if _, err := s.UseLink(ctx, kept["the invitation of Ann into C"], password, ""); !errors.Is(err, ErrWrong) {
 				t.Errorf("accepting with the old password = %v, want ErrWrong", err)
 			}
 		})
@@ -379,7 +379,7 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 	anywhere := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
 	must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "new@example.com", Owner))
 	used := must(t)(s.Invite(ctx, s.a.ID, by, "", "used@example.com", Viewer))
-	must(t)(s.Use(ctx, used, password, ""))
+	must(t)(s.UseLink(ctx, used, password, ""))
 	late := must(t)(s.Invite(ctx, s.a.ID, by, "", "late@example.com", Viewer))
 	s.exec(t, `update one_time_links set expires_at = now() where token_hash = $1`, late.hash())
 	must(t)(s.Reset(ctx, s.a.ID, by, "", "used@example.com"))
@@ -433,16 +433,16 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 		{"EndLinksOf", byOperator, func() error { return s.operator().EndLinksOf(ctx, s.a.ID, "Other@example.com") }, "member.invite_revoke", "operator"},
 		{"EndResetAnywhere", anywhere, func() error { return s.operator().EndResetAnywhere(ctx, "Eve@example.com") }, "password.reset_link_revoke", "operator"},
 	} {
-		if _, err := s.Open(ctx, test.token); err != nil {
+		if _, err := s.ReadLink(ctx, test.token); err != nil {
 			t.Errorf("before %s Open = %v", test.what, err)
 		}
 		if err := test.end(); err != nil {
 			t.Errorf("%s = %v", test.what, err)
 		}
-		if _, err := s.Open(ctx, test.token); !isEnded(err) {
+		if _, err := s.ReadLink(ctx, test.token); !isEnded(err) {
 			t.Errorf("after %s Open = %v, want tenancy.ErrEnded", test.what, err)
 		}
-		if _, err := s.Use(ctx, test.token, password, ""); !isEnded(err) {
+		if _, err := s.UseLink(ctx, test.token, password, ""); !isEnded(err) {
 			t.Errorf("after %s Use = %v, want tenancy.ErrEnded", test.what, err)
 		}
 		if got := s.logged(t, s.a); got.Action != test.action || got.Actor != test.actor {

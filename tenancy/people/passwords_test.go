@@ -24,7 +24,7 @@ func TestCreateMemberRefusesAnExistingAccount(t *testing.T) {
 	t.Parallel()
 	s := mustFixture(t)
 	squatted := must(t)(s.Invite(t.Context(), s.a.ID, s.by(t), "", "ceo@example.com", Viewer))
-	must(t)(s.Use(t.Context(), squatted, password, ""))
+	must(t)(s.UseLink(t.Context(), squatted, password, ""))
 	before := s.state(t)
 	for _, email := range []string{"ceo@example.com", "  Amy@Example.COM ", "bea@example.com"} {
 		_, err := New(s.Admin).CreateMember(t.Context(), s.b.ID, email, Owner, "another good password")

@@ -85,7 +85,7 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 	}
 	for _, link := range links {
 		for _, password := range []string{password, "", "short"} {
-			if _, err := s.Use(ctx, link, password, ""); !errors.Is(err, admission.ErrBusy) {
+			if _, err := s.UseLink(ctx, link, password, ""); !errors.Is(err, admission.ErrBusy) {
 				t.Errorf("Use with %q while another request hashes = %v, want ErrBusy: it has to hash", password, err)
 			}
 		}
@@ -320,7 +320,7 @@ func TestOwnersCannotReachOtherTenants(t *testing.T) {
 		t.Errorf("something changed (-before +after):\n%s", diff)
 	}
 	link := must(t)(s.Invite(ctx, s.b.ID, by, "", "amy@example.com", Owner))
-	if got, err := s.Open(ctx, link); err != nil || got.TenantID != s.b.ID || got.TenantName != "B" {
+	if got, err := s.ReadLink(ctx, link); err != nil || got.TenantID != s.b.ID || got.TenantName != "B" {
 		t.Errorf("Open = %+v, %v, want a link into B", got, err)
 	}
 	if err := s.Remove(ctx, s.b.ID, by, s.eve.UserID); err != nil {

@@ -45,7 +45,7 @@ func TestMigrationKeepsPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Use(t.Context(), reset, password, ""); err != nil {
+	if _, err := store.UseLink(t.Context(), reset, password, ""); err != nil {
 		t.Errorf("Use of a reset for an account without a password = %v", err)
 	}
 	if _, err := store.SignIn(t.Context(), "old@example.com", password); err != nil {

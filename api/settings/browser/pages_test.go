@@ -600,7 +600,7 @@ func (s *site) join(t *testing.T, email string, role people.Role) {
 	t.Helper()
 	link, err := people.New(s.Admin).Invite(t.Context(), s.tenant.ID, tenancy.Operator, "", email, role)
 	if err == nil {
-		_, err = s.people.Use(t.Context(), link, password, "")
+		_, err = s.people.UseLink(t.Context(), link, password, "")
 	}
 	if err != nil {
 		t.Fatal(err)
