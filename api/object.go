@@ -34,7 +34,7 @@ type object struct {
 // newObject splits raw, which must be valid JSON. A duplicate name is an error, because
 // one of its values would be ignored silently.
 func newObject(raw []byte, path string, errs tenancy.InvalidError) (*object, error) {
-	elements, ok := enter(raw, '{')
+	elements, ok := newScanner(raw, '{')
 	if !ok {
 		return nil, errors.New("found another JSON value")
 	}
@@ -166,7 +166,7 @@ func (o *object) eachElement(name string, elements []json.RawMessage, parse func
 
 // splitArray returns the elements of an array that has at most limit.
 func splitArray(raw json.RawMessage, limit int, kind string) ([]json.RawMessage, error) {
-	array, ok := enter(raw, '[')
+	array, ok := newScanner(raw, '[')
 	if !ok {
 		return nil, errors.New("must be " + kind)
 	}

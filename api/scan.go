@@ -12,8 +12,8 @@ type scanner struct{ rest []byte }
 
 const whitespace = " \t\r\n"
 
-// enter returns a scanner of raw if raw begins with bracket.
-func enter(raw []byte, bracket byte) (scanner, bool) {
+// newScanner returns a scanner of raw if raw begins with bracket.
+func newScanner(raw []byte, bracket byte) (scanner, bool) {
 	raw = bytes.TrimLeft(raw, whitespace)
 	return scanner{raw[1:]}, raw[0] == bracket
 }

@@ -241,10 +241,10 @@ func TestComposeRolesMatchTheProgram(t *testing.T) {
 }
 
 // checkStopTimeout checks that a timeout is longer than draining, finishing and flushing.
-func checkStopTimeout(t *testing.T, where, patience, drain, grace string) {
+func checkStopTimeout(t *testing.T, where, timeout, drain, grace string) {
 	t.Helper()
 	var all [3]time.Duration
-	for i, text := range []string{patience, drain, grace} {
+	for i, text := range []string{timeout, drain, grace} {
 		d, err := time.ParseDuration(text)
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
@@ -406,11 +406,11 @@ func TestManifestsContainNoSecrets(t *testing.T) {
 func TestUnitsRestrictTheService(t *testing.T) {
 	t.Parallel()
 	serve := read(t, "systemd/storeroom@.service")
-	patience := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(serve)
-	if patience == nil {
+	timeout := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(serve)
+	if timeout == nil {
 		t.Fatal("the unit has no TimeoutStopSec")
 	}
-	checkStopTimeout(t, "the unit", patience[1]+"s", "5s", "25s")
+	checkStopTimeout(t, "the unit", timeout[1]+"s", "5s", "25s")
 	if regexp.MustCompile(`(?m)^Environment.*(ADMIN|PEPPER)`).MatchString(serve) {
 		t.Error("the unit contains a secret")
 	}

@@ -100,8 +100,8 @@ func (db *DB) Central() *DB {
 	return db.cluster.central
 }
 
-// enter returns a query that sets the tenant, $1, extended by hold.
-func (db *DB) enter(sql string) string {
+// withHold returns a query that sets the tenant, $1, extended by hold.
+func (db *DB) withHold(sql string) string {
 	if db.group == nil {
 		return sql
 	}
@@ -362,7 +362,7 @@ func (g *group) withKeys(ctx context.Context, tenant ID, f func() error) error {
 		return err
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(g.db.enter(setTenant), tenant.setting())
+	batch.Queue(g.db.withHold(setTenant), tenant.setting())
 	for _, k := range keys {
 		batch.Queue(`insert into api_keys (tenant_id, id, name) values ($1, $2, $3) on conflict do nothing`,
 			tenant, k.ID, k.Name)

@@ -125,7 +125,7 @@ func (db *DB) newBatch(ctx context.Context, tenant ID, plan PlanMode, queue func
 	if plan == GenericPlan {
 		db.queueTenant(ctx, batch, tenant)
 	} else {
-		batch.Queue(db.enter(setPlanned), tenant.setting())
+		batch.Queue(db.withHold(setPlanned), tenant.setting())
 	}
 	queue(batch)
 	return batch
@@ -141,10 +141,10 @@ func ByKey(ctx context.Context, keyID int64) context.Context {
 // queueTenant sets the tenant, and the key of ByKey, for a transaction.
 func (db *DB) queueTenant(ctx context.Context, batch *pgx.Batch, tenant ID) {
 	if key, ok := ctx.Value(keyContext{}).(string); ok {
-		batch.Queue(db.enter(setTenantAndKey), tenant.setting(), key)
+		batch.Queue(db.withHold(setTenantAndKey), tenant.setting(), key)
 		return
 	}
-	batch.Queue(db.enter(setTenant), tenant.setting())
+	batch.Queue(db.withHold(setTenant), tenant.setting())
 }
 
 // RunEach is Run for several tenants, with one transaction and one round trip for all of them. queue adds the queries

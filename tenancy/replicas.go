@@ -421,11 +421,11 @@ func (r *replica) whileAlive(ctx context.Context, f func(context.Context) error)
 }
 
 // isAlive reports whether the replica answers a ping in the time. It returns true if ctx ends before.
-func (r *replica) isAlive(ctx context.Context, patience time.Duration) bool {
+func (r *replica) isAlive(ctx context.Context, timeout time.Duration) bool {
 	select {
 	case ping := <-r.pings.DoChan("", r.ping):
 		return ping.Err == nil
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		return false
 	case <-ctx.Done():
 		return true

@@ -81,15 +81,15 @@ type Controller struct {
 
 // New returns a Controller for a pool of that many connections.
 func New(pool int) *Controller {
-	tenants := max(1, pool*2/3)
+	tenantConns := max(1, pool*2/3)
 	return &Controller{
 		WaitTimeout: waitTimeout,
 
 		requests:    newBudget("requests", 2500, 64), // the server has 2,500 client connections
 		exports:     newBudget("exports", 256, 2),
-		connections: newBudget("connections", tenants, part(tenants, 4)),
-		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
-		archives:    newBudget("archives", max(1, tenants/4), 1),
+		connections: newBudget("connections", tenantConns, part(tenantConns, 4)),
+		long:        newBudget("long-running connections", max(1, tenantConns/2), part(tenantConns/2, 8)),
+		archives:    newBudget("archives", max(1, tenantConns/4), 1),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
 		settings:    newBudget("pages of keys and members", max(1, pool/8), part(pool/8, 2)),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),

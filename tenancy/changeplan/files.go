@@ -245,7 +245,7 @@ func (s *Store) planParts(
 	if err != nil {
 		return nil, false, err
 	}
-	parts, stored := s.newPacer(), int64(0)
+	pacer, stored := s.newPacer(), int64(0)
 	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
 		rows := compress(part.Rows)
 		switch stored += int64(len(rows)); {
@@ -255,7 +255,7 @@ func (s *Store) planParts(
 			return Failure(ErrFull)
 		}
 		err := s.addPart(ctx, tenant, plan.ID, part, rows)
-		parts.wait(ctx)
+		pacer.wait(ctx)
 		return err
 	})
 }

@@ -46,9 +46,9 @@ func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 		claimed, err := s.claim(ctx, after, nil, nil, &limit.long)
 		if len(claimed) > 0 {
 			after = claimed[0].Tenant
-			end, parts, wasLong := time.Now().Add(s.turn), s.newPacer(), limit.long
+			end, pacer, wasLong := time.Now().Add(s.turn), s.newPacer(), limit.long
 			err = s.work(ctx, after, claimed[0].Plan, limit, func(Plan) (proceed bool) {
-				parts.wait(ctx) // work sees that ctx has ended
+				pacer.wait(ctx) // work sees that ctx has ended
 				return !wasLong && time.Now().Before(end)
 			})
 		}

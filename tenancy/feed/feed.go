@@ -182,18 +182,18 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	if err != nil {
 		return Page{}, fmt.Errorf("read changes: %w", err)
 	}
-	is := states[0]
-	recordLag(ctx, is.HeldAt)
+	current := states[0]
+	recordLag(ctx, current.HeldAt)
 	// Transactions that ended between the two queries are after this cursor, although rows contains their changes.
-	now := Cursor{Epoch: is.Current, XID: is.XMin, Time: time.Now().UTC().Truncate(time.Second)}
+	now := Cursor{Epoch: current.Current, XID: current.XMin, Time: time.Now().UTC().Truncate(time.Second)}
 	switch {
 	case q.After == Now:
-		return Page{Entries: []Entry{}, Next: now, HeldAt: is.HeldAt}, nil
-	case q.After != Start && s.hasExpired(q, is):
+		return Page{Entries: []Entry{}, Next: now, HeldAt: current.HeldAt}, nil
+	case q.After != Start && s.hasExpired(q, current):
 		return Page{}, fmt.Errorf("read changes: %w", ErrExpired)
 	}
 	page := collect(rows, q, types)
-	page.HeldAt = is.HeldAt
+	page.HeldAt = current.HeldAt
 	page.HasMore = page.HasMore || len(rows) >= limit-1 // the row of the cursor may have no more objects
 	if len(page.Entries) == 0 && !page.HasMore && time.Since(page.Next.Time) > day {
 		page.Next = now // the row of the cursor may be deleted before the next change

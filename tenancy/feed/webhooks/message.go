@@ -52,14 +52,14 @@ func (s step) pause() time.Duration {
 
 // next makes the next message. A retry has the same entries. Slow messages of a tenant wait for each other, so that
 // other tenants and the outcomes of messages can use the remaining queries.
-func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (is step, err error) {
+func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (made step, err error) {
 	slots, done := s.shares.of(tenant)
 	defer done()
 	err = s.query(ctx, func(ctx context.Context) error {
-		is, err = s.readNext(ctx, tenant, w, encode)
+		made, err = s.readNext(ctx, tenant, w, encode)
 		return err
 	}, slots)
-	return is, err
+	return made, err
 }
 
 // shares limits the queries that workers send at the same time for the messages of each tenant.
@@ -78,16 +78,16 @@ type share struct {
 func (s *shares) of(tenant tenancy.ID) (slots chan struct{}, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	is := s.tenants[tenant]
-	if is == nil {
-		is = &share{slots: make(chan struct{}, s.each)}
-		s.tenants[tenant] = is
+	own := s.tenants[tenant]
+	if own == nil {
+		own = &share{slots: make(chan struct{}, s.each)}
+		s.tenants[tenant] = own
 	}
-	is.users++
-	return is.slots, func() {
+	own.users++
+	return own.slots, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if is.users--; is.users == 0 {
+		if own.users--; own.users == 0 {
 			delete(s.tenants, tenant)
 		}
 	}
@@ -104,10 +104,10 @@ func (s *Store) readNext(ctx context.Context, tenant tenancy.ID, w Webhook, enco
 	if err != nil {
 		return step{}, err
 	}
-	is := step{after: page.Next.String(tenant), hasMore: page.HasMore, heldAt: page.HeldAt}
+	made := step{after: page.Next.String(tenant), hasMore: page.HasMore, heldAt: page.HeldAt}
 	entries := page.Entries
 	if len(entries) == 0 {
-		return is, nil
+		return made, nil
 	}
 	if w.MessageEnd != nil {
 		isEnd := func(e feed.Entry) bool { return e.At.String(tenant) == *w.MessageEnd }
@@ -120,20 +120,20 @@ func (s *Store) readNext(ctx context.Context, tenant tenancy.ID, w Webhook, enco
 		err = errors.New("there is no text")
 	}
 	if err != nil {
-		is.failed = fmt.Errorf("encode changes: %w", err)
-		is.message = &message{Delivery: deliveryOf(tenant, w, entries)}
-		is.message.Error = new(unreadable)
-		return is, nil
+		made.failed = fmt.Errorf("encode changes: %w", err)
+		made.message = &message{Delivery: deliveryOf(tenant, w, entries)}
+		made.message.Error = new(unreadable)
+		return made, nil
 	}
 	if entries = entries[:len(texts)]; len(entries) < len(page.Entries) {
-		is.after, is.hasMore = entries[len(entries)-1].At.String(tenant), true
+		made.after, made.hasMore = entries[len(entries)-1].At.String(tenant), true
 	}
-	is.oldest = entries[0].Time
-	is.message = &message{
+	made.oldest = entries[0].Time
+	made.message = &message{
 		body:     encodeMessage("changes", entries[len(entries)-1].Time, texts),
 		Delivery: deliveryOf(tenant, w, entries),
 	}
-	return is, nil
+	return made, nil
 }
 
 // deliveryOf returns the next attempt to deliver entries.

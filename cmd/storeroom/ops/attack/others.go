@@ -14,8 +14,8 @@ import (
 const (
 	// pause is the time between two requests of one of the other tenants.
 	pause = 500 * time.Millisecond
-	// patience is how long the other tenants wait for a response.
-	patience = 10 * time.Second
+	// timeout is how long the other tenants wait for a response.
+	timeout = 10 * time.Second
 )
 
 // Others are the tenants that an attack must not affect.
@@ -119,7 +119,7 @@ func (o *other) next() (key, method, path, body string) {
 
 // send sends a request and reads the response.
 func (o *other) send(t *Target, key, method, path, body string) (status int, response []byte, err error) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	r := newRequest(ctx, t.Address, key, method, path, body)
 	if key == "" {
