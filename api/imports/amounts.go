@@ -145,6 +145,13 @@ func (b *builder) discount(first int, discount int64) {
 	}
 }
 
+// cost sets the cost of the items from the index first, if it is known.
+func (b *builder) cost(first int, cost *money.Cents) {
+	for i := first; i < len(b.Order.Items) && cost != nil; i++ {
+		b.Order.Items[i].UnitCost = cost
+	}
+}
+
 // charge sets tax and shipping.
 func (b *builder) charge(tax, shipping int64) {
 	for field, amount := range map[string]int64{"tax_total": tax, "shipping_total": shipping} {
@@ -165,16 +172,25 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	}
 	without := max(0, net-tax)
 	b.charge(tax, shipping-(tax-(net-without)))
-	weights := make([]int64, len(b.Order.Items))
-	for i, item := range b.Order.Items {
+	items, rows, rest := b.Order.Items, b.ItemRows, b.value-net // rest is the discount of no item
+	weights, discounts := make([]int64, len(items)), make([]int64, len(items)+1)
+	for i, item := range items {
 		weights[i] = item.Quantity * int64(item.UnitPrice)
+		if item.Discount != nil {
+			discounts[i] = int64(*item.Discount)
+			weights[i], rest = weights[i]-discounts[i], rest-discounts[i]
+		}
 	}
+	discounts[len(items)] = rest
 	discount := money.Allocate(b.value-net, []int64{without, net - without})[0]
-	values := money.Allocate(without+discount, weights)
-	items, rows := b.Order.Items, b.ItemRows
+	discounts = money.Allocate(discount, discounts)
+	values := money.Allocate(without+discounts[len(items)], weights)
 	b.Order.Items, b.ItemRows, b.value = nil, nil, 0
 	for i, item := range items {
-		b.total(rows[i], item.SKU, item.Quantity, values[i])
+		first := len(b.Order.Items)
+		b.total(rows[i], item.SKU, item.Quantity, values[i]+discounts[i])
+		b.discount(first, discounts[i])
+		b.cost(first, item.UnitCost)
 	}
 	b.settle(without, column)
 }

@@ -21,11 +21,12 @@ const (
 
 // evidence is what the first reading of a file found, besides the forms of columns.
 type evidence struct {
-	missingSKU string            // an example of an item without SKU
-	returns    map[[16]byte]bool // the keys of returned items
-	example    string            // of a return
-	perLine    map[string]bool   // amounts of orders that differ between the rows of an order
-	previous   map[string]string // the last value of these, and of the number
+	missingSKU  string            // an example of an item without SKU
+	returns     map[[16]byte]bool // the keys of returned items
+	example     string            // of a return
+	loneReturns bool              // a return of a spreadsheet is not below its order
+	perLine     map[string]bool   // amounts of orders that differ between the rows of an order
+	previous    map[string]string // the last value of these, and of the number
 }
 
 // returned records the key of a returned item, which the row that sold it also has.

@@ -184,33 +184,47 @@ func observeSheet(s *source, c cells) {
 		s.seen.perLine, s.seen.previous = map[string]bool{}, map[string]string{}
 	}
 	same := s.seen.previous["number"] == c.text("number")
+	if strings.ContainsAny(c.text("quantity")+c.text("line_total"), "-(\u2212") {
+		s.seen.returned(sheetKey(c), c.text("number"))
+		s.seen.loneReturns = s.seen.loneReturns || !same
+		return
+	}
 	for _, field := range ofOrder {
-		cell := c.text(field)
+		cell := withoutZeros(c.text(field))
 		if same && cell != "" && s.seen.previous[field] != "" && cell != s.seen.previous[field] {
 			s.seen.perLine[field] = true
 		}
 		s.seen.previous[field] = cell
 	}
 	s.seen.previous["number"] = c.text("number")
-	if strings.ContainsAny(c.text("quantity")+c.text("line_total"), "-(\u2212") {
-		s.seen.returned(sheetKey(c), c.text("number"))
-	}
 }
+
+// withoutZeros removes the zeros of a fraction of up to two digits: 5.00, 5,0 and 5 are equal.
+func withoutZeros(amount string) string {
+	at := strings.LastIndexAny(amount, ".,")
+	if at < 0 || len(amount)-at > 3 {
+		return amount
+	}
+	return strings.TrimRight(strings.TrimRight(amount, "0"), ".,")
+}
+
+var ofCustomer = []string{"customer.id", "customer.email", "customer.name"}
 
 // sheetKey is what a sold item and its return have in common.
-func sheetKey(c cells) [16]byte {
-	return keyOf(c.first("customer.id", "customer.email", "customer.name"), c.first("sku", "name"))
-}
+func sheetKey(c cells) [16]byte { return keyOf(c.first(ofCustomer...), c.first("sku", "name")) }
 
-// askSheet asks whether prices include tax, unless their column says so or there is no tax.
-func askSheet(s *source, settings Settings) []Question {
-	if _, hasTax := s.at["tax_total"]; !hasTax || settings.TaxIncluded != "" {
-		return nil
+// askSheet asks whether prices include tax, unless their column says so or there is no tax, and what to do with returns
+// that have neither the number of an order nor a customer.
+func askSheet(s *source, settings Settings) (questions []Question) {
+	_, hasTax := s.at["tax_total"]
+	if _, known := s.headerTax(); hasTax && !known && settings.TaxIncluded == "" {
+		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: []string{"yes", "no"}})
 	}
-	if _, known := s.headerTax(); known {
-		return nil
+	hasCustomer := slices.ContainsFunc(ofCustomer, func(field string) bool { _, has := s.at[field]; return has })
+	if s.seen.loneReturns && !hasCustomer {
+		questions = append(questions, askRefunds(s, settings)...)
 	}
-	return []Question{{ID: "tax_included", File: s.Name, Choices: []string{"yes", "no"}}}
+	return questions
 }
 
 // headerTax returns whether the names of the columns with prices say that they include tax.
@@ -295,9 +309,9 @@ func (r *reading) sheetSale(g group) []Record {
 	}
 	b.channel(first.text("channel"), "import")
 	b.customer(first.text("customer.id"), first.text("customer.name"), first.text("customer.email"))
-	b.currency(first.text("currency"))
 	var net int64
 	for i, c := range g.rows {
+		b.sameSale(first, b.cells(c))
 		net += b.sheetItem(i, b.itemCells(c))
 	}
 	discount := b.ofOrder(g.rows, "discount_total")
@@ -322,6 +336,20 @@ func (r *reading) sheetSale(g group) []Record {
 	return records
 }
 
+// sameSale refuses the order if one of its rows is of another sale with the same number, or in another currency.
+func (b *builder) sameSale(first, c cells) {
+	if len(b.Invalid["currency"]) == 0 {
+		b.currency(c.text("currency"))
+	}
+	if customer := c.first(ofCustomer...); customer != "" && customer != first.first(ofCustomer...) {
+		b.Invalid.Add("customer", "differs in line %d", c.line)
+	}
+	day := func(c cells) string { return c.moment("placed_at").In(c.zone).Format(time.DateOnly) }
+	if at := c.text("placed_at"); at != "" && at != first.text("placed_at") && day(c) != day(first) {
+		b.Invalid.Add("placed_at", "is on another day in line %d", c.line)
+	}
+}
+
 // sheetItem adds the item of a row, and returns what it was sold for.
 func (b *builder) sheetItem(row int, c cells) (net int64) {
 	sku := c.first("sku", "name")
@@ -338,8 +366,9 @@ func (b *builder) sheetItem(row int, c cells) (net int64) {
 		if c.text("line_total") == "" {
 			c.refuse("unit_price", "is required")
 		}
-		total := c.cents("line_total", "line_total")
+		total, first := c.cents("line_total", "line_total"), len(b.Order.Items)
 		b.total(row, sku, quantity, total)
+		b.cost(first, c.money("cost", "unit_cost"))
 		return total
 	}
 	price := c.money("price", "unit_price")
@@ -348,9 +377,7 @@ func (b *builder) sheetItem(row int, c cells) (net int64) {
 		discount = -discount
 	}
 	b.item(row, sku, quantity, int64(*price), discount)
-	if cost := c.money("cost", "unit_cost"); cost != nil {
-		b.Order.Items[len(b.Order.Items)-1].UnitCost = cost
-	}
+	b.cost(len(b.Order.Items)-1, c.money("cost", "unit_cost"))
 	if len(b.Invalid) == 0 {
 		b.sold.sell(sheetKey(c), soldItem{strings.Clone(b.Order.Number), b.Order.PlacedAt, int64(*price)})
 	}
@@ -372,13 +399,21 @@ func (r *reading) sheetReturn(c cells, number string, sale []Record, equal equal
 	amount := c.cents("line_total", "amount")
 	quantity, _ := c.integer("quantity", "quantity")
 	if amount == 0 {
-		amount = times(max(quantity, -quantity), c.cents("price", "amount")) - c.cents("discount", "amount")
+		discount := c.cents("discount", "amount")
+		amount = times(max(quantity, -quantity), c.cents("price", "amount")) - max(discount, -discount)
 	}
-	record := newReturn(c, number, at, max(amount, -amount), c.invalid)
+	amount = max(amount, -amount)
+	if tax := c.cents("tax_total", "amount"); tax < 0 && !c.taxIncluded(r.settings) {
+		amount -= tax
+	}
+	record := newReturn(c, number, at, amount, c.invalid)
 	if len(sale) > 0 && len(c.invalid) == 0 {
 		record.Refund.OrderNumber = number
 		record.Refund.Reference = new(equal.reference("import:", number, at, record.Refund.Amount))
 		return []Record{record}
+	}
+	if r.settings.Refunds == "leave_out" {
+		return []Record{{Kind: Refund, Key: number, Rows: record.Rows, Ignored: "is a refund without its order"}}
 	}
 	return r.keepReturn(returnedItem{sheetKey(c), c.cents("price", "amount"), at, record})
 }

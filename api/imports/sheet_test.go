@@ -31,6 +31,9 @@ func summary(records []Record) []string {
 				if item.Discount != nil {
 					line += " less " + item.Discount.String()
 				}
+				if item.UnitCost != nil {
+					line += " at cost " + item.UnitCost.String()
+				}
 				if row := r.Rows[r.ItemRows[i]]; row.Line == 0 {
 					line += " without a row"
 				}
@@ -109,6 +112,29 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 			"refused: order_number is not known: no earlier order has this item",
 			"refund of 1: 4.00 at 2010-12-16T09:00",
 			"refused: order_number is not known: no earlier order has this item"}},
+		{"amounts of orders, written in two ways, and a return", "order,date,sku,quantity,price,shipping\n" +
+			"1,2026-03-01,A,1,10.00,5.00\n1,2026-03-01,B,2,10.00,5\n2,2026-03-01,A,1,10.00,5.00\n2,2026-03-01,B,2,10.00,5.0\n" +
+			"2,2026-03-05,B,-1,10.00,0.00\n", Settings{}, []string{
+			"1 2026-03-01T00:00 import, 1 A à 10.00, 2 B à 10.00 + 0.00 tax + 5.00 shipping",
+			"2 2026-03-01T00:00 import, 1 A à 10.00, 2 B à 10.00 + 0.00 tax + 5.00 shipping",
+			"refund of 2: 10.00 at 2026-03-05T00:00"}},
+		{"returns with a discount and with tax", "order,date,sku,quantity,price,discount,tax\n" +
+			"1,2026-03-01,A,1,10.00,2.00,1.52\n1,2026-03-02,A,-1,10.00,-2.00,-1.52\n", Settings{TaxIncluded: "no"}, []string{
+			"1 2026-03-01T00:00 import, 1 A à 10.00 less 2.00 discount 2.00 + 1.52 tax + 0.00 shipping",
+			"refund of 1: 9.52 at 2026-03-02T00:00"}},
+		{"costs, with and without prices", "order,date,sku,quantity,price,cost,tax,total\n1,2026-03-01,A,2,11.90,4.00,3.80,\n" +
+			"2,2026-03-01,A,2,,4.00,0,20.00\n", Settings{TaxIncluded: "yes"}, []string{
+			"1 2026-03-01T00:00 import, 2 A à 10.00 at cost 4.00 + 3.80 tax + 0.00 shipping",
+			"2 2026-03-01T00:00 import, 2 A à 10.00 at cost 4.00 + 0.00 tax + 0.00 shipping"}},
+		{"returns that are left out", "order,date,sku,quantity,price\n1,2026-03-01,A,1,10.00\nR1,2026-03-02,A,-1,10.00\n",
+			Settings{Refunds: "leave_out"}, []string{
+				"1 2026-03-01T00:00 import, 1 A à 10.00 + 0.00 tax + 0.00 shipping",
+				"ignored: is a refund without its order"}},
+		{"several sales with a number", "order,date,customer,sku,quantity,price,currency\n1,2025-01-05,Ann,A,1,10.00,EUR\n" +
+			"2,2025-02-05,Cy,A,1,10.00,EUR\n1,2026-01-05,Bob,B,1,20.00,USD\n", Settings{}, []string{
+			"refused: currency is USD, but amounts here are in EUR; customer differs in line 4; " +
+				"placed_at is on another day in line 4",
+			"2 2025-02-05T00:00 import, 1 A à 10.00 + 0.00 tax + 0.00 shipping"}},
 		{"totals that differ", "order,date,sku,quantity,price,total\n7,2026-01-01,A,2,10.00,20.00\n7,2026-01-01,B,2,5.00,9.50\n",
 			Settings{}, []string{"7 2026-01-01T00:00 import, 2 A à 10.00, 2 B à 5.00 + 0.00 tax + 0.00 shipping " +
 				"(the total of a row is not quantity times price less the discount)"}},
@@ -210,5 +236,23 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 		Settings{Mapping: map[string]map[string]string{"sheet.csv": {"a": "colour"}}})
 	if err == nil || err.Error() != "mapping has the unknown field colour" {
 		t.Errorf("Open = %v", err)
+	}
+}
+
+// A return without the number of its order and without a customer could be of any order.
+func TestReturnsWithoutOrderAndCustomerAreAsked(t *testing.T) {
+	t.Parallel()
+	for rows, want := range map[string][]string{
+		"1,2026-03-01,A,1,10.00\n1,2026-03-02,A,-1,10.00\n":  nil,
+		"1,2026-03-01,A,1,10.00\nR1,2026-03-02,A,-1,10.00\n": {"refunds"},
+	} {
+		set := mustOpen(t, directory("sheet.csv", "order,date,sku,quantity,price\n"+rows), Settings{})
+		var ids []string
+		for _, q := range set.Questions {
+			ids = append(ids, q.ID)
+		}
+		if diff := cmp.Diff(want, ids); diff != "" {
+			t.Errorf("questions about\n%s(-want +got):\n%s", rows, diff)
+		}
 	}
 }

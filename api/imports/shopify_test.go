@@ -206,3 +206,18 @@ func TestAmountsInAnotherCurrencyAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Prices include tax: each item keeps its own discount.
+func TestDiscountsOfItemsStayWithThemWithoutTax(t *testing.T) {
+	t.Parallel()
+	const file = "Name,Financial Status,Subtotal,Shipping,Taxes,Total,Discount Amount,Created at,Lineitem quantity," +
+		"Lineitem name,Lineitem price,Lineitem sku,Lineitem discount,Refunded Amount\n" +
+		"#1,paid,17.85,0.00,2.85,17.85,5.95,2026-03-01 10:00:00 +0000,1,Cup,11.90,C,5.95,0.00\n" +
+		"#1,,,,,,,2026-03-01 10:00:00 +0000,1,Mug,11.90,M,0.00,\n"
+	_, records := mustRead(t, directory("orders.csv", file), Settings{})
+	want := []string{"#1 2026-03-01T10:00 shopify, 1 C à 10.00 less 5.00, 1 M à 10.00 discount 5.00 + 2.85 tax + 0.00 shipping " +
+		"(prices include tax: revenue is Subtotal without Taxes)"}
+	if diff := cmp.Diff(want, summary(records)); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
