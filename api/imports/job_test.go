@@ -201,6 +201,34 @@ func TestRefusedRowsCanBeCorrectedAndUploadedAgain(t *testing.T) {
 	}
 }
 
+// The order of a return was imported before. A later order of the file has the item too.
+func TestAReturnBelongsToTheStoredOrderWithItsNumber(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const head = "Order,Date,Customer ID,SKU,Quantity,Price\n"
+	for _, rows := range []string{
+		"A1,2026-03-01,c1,X,1,10.00\nA2,2026-03-01,c1,Y,1,10.00\n",
+		"A9,2026-04-01,c1,X,1,10.00\nA1,2026-04-05,c1,X,-1,10.00\nA2,2026-04-05,c1,Y,-1,10.00\n",
+		"A9,2026-04-01,c1,X,1,10.00\nA1,2026-04-05,c1,X,-1,10.00\n", // again
+	} {
+		i := j.mustImport(t, imports.Settings{}, "sales.csv", head+rows)
+		if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, i.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		if i = j.mustWork(t, i.ID); i.State != changeplan.Applied || i.Counts[imports.Refund].Refused > 0 {
+			t.Fatalf("the import is %s with %+v", i.State, i.Counts)
+		}
+	}
+	refunded, err := tenancy.One[struct{ Numbers string }](t.Context(), j.DB, j.tenant.ID, `
+		select string_agg(o.number || ' ' || r.amount, ', ' order by o.number) as numbers
+		  from refunds r
+		  join orders o on o.tenant_id = r.tenant_id and o.id = r.order_id
+		 where r.tenant_id = $1`, j.tenant.ID)
+	if want := "A1 1000, A2 1000"; err != nil || refunded.Numbers != want {
+		t.Errorf("refunds of %s, %v, want %s", refunded.Numbers, err, want)
+	}
+}
+
 func id(i imports.Import) string {
 	return strings.Trim(strings.SplitAfter(i.RefusedFile(), "rows-")[1], ".csvzip")
 }

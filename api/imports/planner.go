@@ -36,7 +36,7 @@ func (m *Importer) planRecords(
 	p := &planner{
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
 		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
-		refunded: map[uint64]money.Cents{}, archive: set.archive, created: created,
+		refunded: map[uint64]money.Cents{}, equal: equalRefunds{}, archive: set.archive, created: created,
 	}
 	if p.archive != nil {
 		if err := p.archive.reserve(ctx, tenant, m.catalog, m.sales); err != nil {
@@ -74,6 +74,7 @@ type planner struct {
 	customers   keySet
 	orders      keySet
 	refunded    map[uint64]money.Cents // the cumulative amounts of refunds
+	equal       equalRefunds           // of stored orders
 	archive     *archive               // that is planned, or nil
 	pictures    *pictures              // of the archive, or nil
 	created     time.Time
@@ -140,6 +141,11 @@ func (p *planner) flush(ctx context.Context) error {
 		if len(records) == 0 {
 			continue
 		}
+		if kind == Refund {
+			if err := p.findNamed(ctx, records); err != nil {
+				return err
+			}
+		}
 		rows := make([]PlannedRow, len(records))
 		for i, r := range records {
 			if p.archive != nil {
@@ -175,6 +181,28 @@ func (p *planner) flush(ctx context.Context) error {
 	}
 	p.items, p.size = 0, 0
 	return nil
+}
+
+// findNamed makes returns that have the number of a stored order its refunds.
+func (p *planner) findNamed(ctx context.Context, records []Record) error {
+	named := map[string][]*Record{}
+	for i := range records {
+		if r := &records[i]; r.NamesSale && r.Key != "" {
+			named[r.Key] = append(named[r.Key], r)
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	numbers := slices.Collect(maps.Keys(named))
+	return p.sales.OrdersByNumber(ctx, p.tenant, numbers, func(o sales.StoredOrder) error {
+		for _, r := range named[o.Number] {
+			delete(r.Invalid, "order_number")
+			r.Refund.OrderNumber = o.Number
+			r.Refund.Reference = new(p.equal.reference("import:", o.Number, *r.Refund.RefundedAt, r.Refund.Amount))
+		}
+		return nil
+	})
 }
 
 func (p *planner) addPart(kind Kind, rows []PlannedRow) error {

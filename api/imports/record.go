@@ -53,6 +53,7 @@ type Record struct {
 	Cancellation *sales.Cancellation `json:",omitempty"`
 
 	Cancelled bool `json:"-"` // a record of the group cancels the order
+	NamesSale bool `json:"-"` // Key of a refund may be the number of a stored order, which then is the refunded one
 	// Of an archive: the id in it, the one that a new row gets, and whether it is the default warehouse.
 	OldID     int64 `json:"-"`
 	NewID     int64 `json:",omitempty"`

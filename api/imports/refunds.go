@@ -16,7 +16,7 @@ import (
 const (
 	maxReturns     = 50_000
 	maxReturnBytes = 16 << 20 // of their rows
-	maxSold        = 10       // orders that have an item
+	maxSold        = 300_000  // sold items that may be returned
 )
 
 // evidence is what the first reading of a file found, besides the forms of columns.
@@ -47,6 +47,8 @@ func keyOf(parts ...string) [16]byte {
 // soldItems are the orders with items that are returned in rows without their order.
 type soldItems struct {
 	orders  map[[16]byte][]soldItem
+	kept    int               // of all orders
+	omitted map[[16]byte]bool // items with orders that are not kept
 	returns []returnedItem
 	bytes   int // of the returns
 	equal   equalRefunds
@@ -67,7 +69,7 @@ type returnedItem struct {
 }
 
 func (r *reading) newSoldItems() soldItems {
-	sold := soldItems{orders: map[[16]byte][]soldItem{}, equal: equalRefunds{}}
+	sold := soldItems{orders: map[[16]byte][]soldItem{}, omitted: map[[16]byte]bool{}, equal: equalRefunds{}}
 	for _, s := range r.sources {
 		for key := range s.seen.returns {
 			sold.orders[key] = nil
@@ -78,8 +80,14 @@ func (r *reading) newSoldItems() soldItems {
 
 // sell records an item that may be returned.
 func (s *soldItems) sell(key [16]byte, item soldItem) {
-	if orders, returned := s.orders[key]; returned && len(orders) < maxSold {
+	orders, returned := s.orders[key]
+	switch {
+	case !returned:
+	case s.kept == maxSold:
+		s.omitted[key] = true
+	default:
 		s.orders[key] = append(orders, item)
+		s.kept++
 	}
 }
 
@@ -122,6 +130,11 @@ func (r *reading) attachRefunds() []Record {
 			if !item.at.After(returned.at) {
 				earlier = append(earlier, item)
 			}
+		}
+		if r.sold.omitted[returned.key] {
+			record.Invalid.Add("order_number", "is required: too many orders of the file have this item")
+			records = append(records, record)
+			continue
 		}
 		if len(earlier) == 0 {
 			record.Invalid.Add("order_number", "is not known: no earlier order has this item")

@@ -369,6 +369,9 @@ func (b *builder) sheetItem(row int, c cells) (net int64) {
 		total, first := c.cents("line_total", "line_total"), len(b.Order.Items)
 		b.total(row, sku, quantity, total)
 		b.cost(first, c.money("cost", "unit_cost"))
+		if quantity > 0 {
+			b.sell(c, total/quantity)
+		}
 		return total
 	}
 	price := c.money("price", "unit_price")
@@ -378,9 +381,7 @@ func (b *builder) sheetItem(row int, c cells) (net int64) {
 	}
 	b.item(row, sku, quantity, int64(*price), discount)
 	b.cost(len(b.Order.Items)-1, c.money("cost", "unit_cost"))
-	if len(b.Invalid) == 0 {
-		b.sold.sell(sheetKey(c), soldItem{strings.Clone(b.Order.Number), b.Order.PlacedAt, int64(*price)})
-	}
+	b.sell(c, int64(*price))
 	net = times(quantity, int64(*price)) - discount
 	if c.text("line_total") != "" {
 		total := c.cents("line_total", "line_total")
@@ -390,6 +391,13 @@ func (b *builder) sheetItem(row int, c cells) (net int64) {
 		}
 	}
 	return net
+}
+
+// sell records an item that may be returned.
+func (b *builder) sell(c cells, price int64) {
+	if len(b.Invalid) == 0 {
+		b.sold.sell(sheetKey(c), soldItem{strings.Clone(b.Order.Number), b.Order.PlacedAt, price})
+	}
 }
 
 // sheetReturn returns the refund of a row with a negative amount: of the order with its number, or of an earlier order
@@ -415,5 +423,6 @@ func (r *reading) sheetReturn(c cells, number string, sale []Record, equal equal
 	if r.settings.Refunds == "leave_out" {
 		return []Record{{Kind: Refund, Key: number, Rows: record.Rows, Ignored: "is a refund without its order"}}
 	}
+	record.NamesSale = true
 	return r.keepReturn(returnedItem{sheetKey(c), c.cents("price", "amount"), at, record})
 }

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -254,5 +255,41 @@ func TestReturnsWithoutOrderAndCustomerAreAsked(t *testing.T) {
 		if diff := cmp.Diff(want, ids); diff != "" {
 			t.Errorf("questions about\n%s(-want +got):\n%s", rows, diff)
 		}
+	}
+}
+
+// A number of an XLSX file has a decimal point, whatever the texts of its column have.
+func TestNumbersOfXLSXHaveADecimalPoint(t *testing.T) {
+	t.Parallel()
+	book := spreadsheet(t, [][]string{
+		{"order", "date", "sku", "quantity", "price"}, {"1", "2026-03-01", "A", "1", "12,50"},
+		{"2", "2026-03-01", "A", "1", "1.234"}, {"3", "2026-03-01", "A", "1", "2.5"},
+	})
+	_, records := mustRead(t, directory("sales.xlsx", book), Settings{Decimal: ","})
+	want := []string{
+		"1 2026-03-01T00:00 import, 1 A à 12.50 + 0.00 tax + 0.00 shipping",
+		"refused: items[0].unit_price must not have more than two fraction digits",
+		"3 2026-03-01T00:00 import, 1 A à 2.50 + 0.00 tax + 0.00 shipping",
+	}
+	if diff := cmp.Diff(want, summary(records)); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// A return belongs to the last of many earlier orders, wherever the file has it.
+func TestAReturnBelongsToTheLastEarlierOrder(t *testing.T) {
+	t.Parallel()
+	var rows []string
+	for day := 1; day <= 28; day++ {
+		rows = append(rows, fmt.Sprintf("A%d,2026-03-%02d,c1,X,1,10.00\n", day, day))
+	}
+	rows = append(rows, "R1,2026-03-20,c1,X,-1,10.00\n")
+	for range 2 {
+		_, records := mustRead(t, directory("sheet.csv", "order,date,customer id,sku,quantity,total\n"+strings.Join(rows, "")), Settings{})
+		all := summary(records)
+		if got, want := all[len(all)-1], "refund of A20: 10.00 at 2026-03-20T00:00"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		slices.Reverse(rows)
 	}
 }

@@ -90,6 +90,7 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		}
 		if row.Problem == "" {
 			r.fit(&row, strict)
+			r.useDecimal(row)
 		}
 		if row.Problem == "" && r.carry != "" {
 			r.carryNumber(row.Cells)
@@ -111,6 +112,15 @@ func (r *sourceRows) fit(row *table.Row, strict bool) {
 	row.Cells = row.Cells[:got]
 	for len(row.Cells) < want {
 		row.Cells = append(row.Cells, "")
+	}
+}
+
+// useDecimal writes the numbers of a sheet, which have a decimal point, with the decimal comma of their column's texts.
+func (r *sourceRows) useDecimal(row table.Row) {
+	for i := range min(len(row.Numeric), len(row.Cells), len(r.forms)) {
+		if row.Numeric[i] && r.types[i] == amountColumn && r.forms[i].Decimal == ',' {
+			row.Cells[i] = strings.Replace(row.Cells[i], ".", ",", 1)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strconv"
@@ -56,6 +57,8 @@ func (f *Form) AddDate(text string) {
 	}
 	first, second := number(parts[1]), number(parts[3])
 	switch {
+	case yearUnknown(parts):
+		f.exampleDate = cmp.Or(f.exampleDate, text)
 	case first > 12:
 		f.day = true
 	case second > 12:
@@ -147,12 +150,19 @@ func (f Form) date(text string) (year, month, day int, err error) {
 	switch {
 	case f.Order == MonthFirst:
 		return year, first, second, nil
+	case f.Order != DayFirst && yearUnknown(p):
 	case f.Order == DayFirst, first > 12, first == second:
 		return year, second, first, nil
 	case second > 12:
 		return year, first, second, nil
 	}
 	return 0, 0, 0, errDateOrder
+}
+
+// yearUnknown reports whether the year can be the first or the last number, as in 26-03-04.
+func yearUnknown(slashDate []string) bool {
+	first, last := number(slashDate[1]), number(slashDate[4])
+	return slashDate[2] == "-" && len(slashDate[4]) == 2 && first > 12 && last >= 1 && last <= 31
 }
 
 // fullYear returns the year of two or four digits.
