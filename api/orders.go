@@ -239,7 +239,6 @@ func (o *object) order() sales.Row {
 		Items:         o.items(),
 	}
 	take := notNull(o, "take_stock", parseBool)
-	o.ignore("id", "created_at", "updated_at")
 	o.rejectUnknown()
 	return sales.Row{Order: sent, KeepStock: take != nil && !*take, Invalid: o.errs}
 }

@@ -531,13 +531,6 @@ func TestAllFaultsOfAnItemAreReported(t *testing.T) {
 	}
 }
 
-func TestReadOnlyFieldsOfAnOrderAreIgnored(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	a.mustOrder(t, order("1", `"id":7`, `"created_at":"x"`, `"updated_at":null`))
-	a.try(t, call{method: "POST", path: "/api/orders", body: order("1"), wantStatus: 200})
-}
-
 // The path of the export of orders is that of an order with this number.
 func TestTheOrderExportIsFoundAtItsLocation(t *testing.T) {
 	t.Parallel()
