@@ -180,6 +180,31 @@ func (j jobs) count(t *testing.T, table string) int64 {
 	return n.Count
 }
 
+// mustWriteRefused returns the file of refused rows.
+func (j jobs) mustWriteRefused(t *testing.T, i imports.Import) string {
+	t.Helper()
+	var file bytes.Buffer
+	if err := j.WriteRefused(t.Context(), j.tenant.ID, i, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.String()
+}
+
+// A refund and a cancellation have rows of their orders.
+func TestARefusedRowIsInTheFileOnce(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	i := j.mustImport(t, imports.Settings{}, "shop.csv",
+		"Name,Financial Status,Created at,Currency,Subtotal,Total,Lineitem quantity,Lineitem name,Lineitem price,"+
+			"Refunded Amount,Cancelled at\n"+
+			"#1,refunded,2026-03-01 10:00:00 +0000,EUR,ten,30.00,1,Cup,10.00,5.00,2026-03-02 10:00:00 +0000\n"+
+			"#1,,2026-03-01 10:00:00 +0000,,,,1,Mug,20.00,,\n")
+	rows := strings.Split(strings.TrimSpace(j.mustWriteRefused(t, i)), "\n")
+	if len(rows) != 3 || !strings.Contains(rows[1], "Cup") || !strings.Contains(rows[2], "Mug") {
+		t.Errorf("the refused rows are %q, want each row once", rows)
+	}
+}
+
 func TestRefusedRowsCanBeCorrectedAndUploadedAgain(t *testing.T) {
 	t.Parallel()
 	j := newJobs(t)

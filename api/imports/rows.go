@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -199,6 +200,7 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 	if err != nil {
 		return err
 	}
+	written := keySet{}
 	for _, of := range parts {
 		if of.Refused == 0 {
 			continue
@@ -211,18 +213,19 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 		if err != nil {
 			return err
 		}
-		last := 0
 		for _, row := range rows {
 			if row.Action != Refused {
 				continue
 			}
 			reasons := row.reasons()
 			for n, of := range row.Rows {
-				// A refund or a cancellation can have the row of its order.
-				if of.File != file.Name || of.Line == last {
+				// A refund or a cancellation, also of a later part, can have the row of its order.
+				// A keySet is fast if the highest bits of its keys differ.
+				line := bits.Reverse64(uint64(of.Line))
+				if of.File != file.Name || written.has(line) {
 					continue
 				}
-				last = of.Line
+				written.add(line)
 				cells := make([]string, len(file.Header), len(file.Header)+1)
 				for c := range min(len(cells), len(of.Cells)) {
 					cells[c] = csvcell.Guard(csvcell.Unguard(of.Cells[c]))
