@@ -19,7 +19,8 @@ var (
 			price, discount amount, order shipping, order sales tax, item total`, "sale date"),
 	}
 	etsyOrders = &format{
-		name: "etsy_orders", kind: Order, family: "etsy", order: "order id", prefix: "#", read: readEtsyOrder,
+		name: "etsy_orders", kind: Order, family: "etsy", order: "order id", begin: "order id", prefix: "#",
+		read:     readEtsyOrder,
 		required: []string{"order id", "order value", "order total", "order net"}, dates: table.MonthFirst,
 		columns: columnsOf("order id, buyer user id, full name, currency, status, buyer, sku", `number of items, order value,
 			discount amount, shipping, sales tax, order total, card processing fees, order net, adjusted order total`,

@@ -24,6 +24,7 @@ type format struct {
 	more     func(column string) bool // other amounts, recognised by their names
 	order    string                   // the column with the number of the order, if rows are of orders
 	prefix   string                   // of numbers, not present in other files of the system
+	begin    string                   // a column that only the first row of an order has; with one row per order, order
 	items    bool                     // the rows of orders are items
 	dates    table.DateOrder          // if the format fixes it
 	kind     Kind                     // of rows that cannot be read

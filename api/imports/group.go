@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/storeroom/storeroom/api/imports/table"
@@ -29,7 +30,8 @@ const (
 type group struct {
 	number  string
 	rows    []cells
-	omitted int // rows that are not kept
+	blocks  []int // where blocks begin: adjacent rows of a file
+	omitted int   // rows that are not kept
 	bytes   int
 	suspect string // a refused row beside the rows of the order may belong to it
 }
@@ -45,6 +47,65 @@ func (g *group) add(c cells) bool {
 	}
 	g.rows = append(g.rows, c)
 	return true
+}
+
+// addToBlock adds a row of an order. apart means that the row before in the file is of another order.
+func (g *group) addToBlock(c cells, apart bool) {
+	if start := len(g.rows); g.add(c) && (apart || start == 0 || c.begins()) {
+		g.blocks = append(g.blocks, start)
+	}
+}
+
+// begins reports whether the row is the first one of its order.
+func (c cells) begins() bool { return c.begin != "" && c.text(c.begin) != "" }
+
+// withoutRepeated returns the group without blocks that are equal to an earlier one, and a record for each of these. If
+// an order begins again with other content, in the same file or in another one of the format, its rows are refused.
+// Equal rows of a block are kept, because an order can have the same item twice.
+func (g group) withoutRepeated() (kept group, more []Record) {
+	if len(g.blocks) < 2 || g.omitted > 0 || g.rows[0].isExact {
+		return g, nil
+	}
+	equal, first := map[[16]byte]cells{}, map[*format]cells{}
+	kept = group{number: g.number, suspect: g.suspect}
+	for i, start := range g.blocks {
+		end := len(g.rows)
+		if i+1 < len(g.blocks) {
+			end = g.blocks[i+1]
+		}
+		block, c := g.rows[start:end], g.rows[start]
+		content := slices.Clone(c.Header)
+		for _, row := range block {
+			content = append(content, row.cells...)
+		}
+		key := keyOf(content...)
+		if earlier, repeated := equal[key]; repeated {
+			more = append(more, Record{
+				Kind: c.kind, Key: g.number, Rows: rowsOf(block), Ignored: "repeats " + lineOf(earlier.source, earlier.line),
+			})
+			continue
+		}
+		earlier, exists := first[c.format]
+		if exists && (c.begins() || c.source != earlier.source) {
+			return group{}, []Record{{
+				Kind: c.kind, Key: g.number, Rows: rowsOf(g.rows),
+				Invalid: tenancy.InvalidError{"number": {"has other content in " + lineOf(c.source, c.line)}},
+			}}
+		}
+		if equal[key] = c; !exists {
+			first[c.format] = c
+		}
+		kept.rows = append(kept.rows, block...)
+	}
+	return kept, more
+}
+
+func rowsOf(all []cells) []Row {
+	rows := make([]Row, len(all))
+	for i, c := range all {
+		rows[i] = c.row()
+	}
+	return rows
 }
 
 // orderKey returns the number of an order.
@@ -102,7 +163,7 @@ func (r *reading) eachAdjacent(ctx context.Context, s *source, f func(group) boo
 		lone, isLone := loneRow(s, row)
 		if isLone {
 			if suspicious(s, row) {
-				suspect = suspicion(s, row.Line)
+				suspect = lineOf(s, row.Line)
 				current.suspect = suspect
 			}
 			if !f(lone) {
@@ -121,7 +182,7 @@ func (r *reading) eachAdjacent(ctx context.Context, s *source, f func(group) boo
 		if suspect != "" {
 			current.suspect, suspect = suspect, ""
 		}
-		current.add(c)
+		current.addToBlock(c, false)
 	}
 }
 
@@ -139,7 +200,7 @@ func loneRow(s *source, row table.Row) (group, bool) {
 // there may be sums.
 func suspicious(s *source, row table.Row) bool { return s.items && (row.Problem != "" || s.isExact) }
 
-func suspicion(s *source, line int) string {
+func lineOf(s *source, line int) string {
 	return fmt.Sprintf("line %d of %s", line, s.Name)
 }
 
@@ -198,15 +259,16 @@ func (p *partitions) distribute(ctx context.Context, i int, s *source, f func(gr
 				suspect = row.Line
 			}
 			if last != "" && suspect == row.Line {
-				err = p.write(last, i, suspect, nil)
+				err = p.write(last, i, suspect, nil, false)
 			}
 		} else {
-			last = s.orderKey(row.Cells)
+			number := s.orderKey(row.Cells)
 			if suspect > 0 {
-				err = p.write(last, i, suspect, nil)
+				err = p.write(number, i, suspect, nil, false)
 			}
 			suspect = 0
-			err = errors.Join(err, p.write(last, i, row.Line, row.Cells))
+			err = errors.Join(err, p.write(number, i, row.Line, row.Cells, number != last))
+			last = number
 		}
 		if err != nil {
 			return false, fmt.Errorf("temporary file: %w", err)
@@ -229,9 +291,9 @@ func (p *partitions) of(number string, first bool) int {
 	return int(i)
 }
 
-func (p *partitions) write(number string, source, line int, cells []string) error {
+func (p *partitions) write(number string, source, line int, cells []string, apart bool) error {
 	file := p.of(number, source == 0)
-	entry := binary.AppendUvarint(nil, uint64(source))
+	entry := binary.AppendUvarint(nil, uint64(source<<1|boolOrder(apart)))
 	entry = binary.AppendUvarint(entry, uint64(line))
 	entry = binary.AppendUvarint(entry, uint64(len(cells)))
 	for _, text := range append([]string{number}, cells...) {
@@ -280,7 +342,7 @@ func readGroups(r *bufio.Reader, sources []*source) ([]*group, error) {
 	byNumber := map[string]*group{}
 	var groups []*group
 	for {
-		source, err := binary.ReadUvarint(r)
+		head, err := binary.ReadUvarint(r)
 		if errors.Is(err, io.EOF) {
 			return groups, nil
 		}
@@ -306,10 +368,10 @@ func readGroups(r *bufio.Reader, sources []*source) ([]*group, error) {
 			g = &group{number: texts[0]}
 			byNumber[texts[0]], groups = g, append(groups, g)
 		}
-		if s := sources[source]; count == 0 {
-			g.suspect = suspicion(s, int(line))
+		if s := sources[head>>1]; count == 0 {
+			g.suspect = lineOf(s, int(line))
 		} else {
-			g.add(s.cellsOf(table.Row{Line: int(line), Cells: texts[1:]}))
+			g.addToBlock(s.cellsOf(table.Row{Line: int(line), Cells: texts[1:]}), head&1 == 1)
 		}
 	}
 }

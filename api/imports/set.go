@@ -218,7 +218,11 @@ func (r *reading) recordsOf(g group) []Record {
 	if len(c.invalid[""]) > 0 {
 		return []Record{{Kind: c.kind, Rows: []Row{c.row()}, Invalid: c.invalid}}
 	}
-	records := c.read(r, g)
+	g, records := g.withoutRepeated()
+	if len(g.rows) == 0 {
+		return records
+	}
+	records = append(c.read(r, g), records...)
 	isCancelled := slices.ContainsFunc(records, func(r Record) bool { return r.Kind == Cancellation })
 	for i := range records {
 		records[i].Cancelled = isCancelled && records[i].Kind == Order

@@ -169,7 +169,7 @@ func shopifyCondition(condition string) catalog.Field[string] {
 // Shopify's file of orders has a row for each line, with the columns of the order in the first one. Refunded Amount is
 // the sum of all refunds, without a date.
 var shopifyOrders = &format{
-	name: "shopify_orders", kind: Order, order: "name", items: true, read: readShopifyOrder,
+	name: "shopify_orders", kind: Order, order: "name", begin: "financial status", items: true, read: readShopifyOrder,
 	required: []string{"name", "financial status", "lineitem quantity", "lineitem price"},
 	columns: columnsOf(`name, email, financial status, currency, lineitem name, lineitem sku, lineitem requires shipping,
 		lineitem taxable, billing name, shipping name, source`,

@@ -95,7 +95,8 @@ var (
 		observe: observeSquareSale, ask: askRefunds,
 	}
 	squareTransactions = &format{
-		name: "square_transactions", kind: Order, family: "square", order: "transaction id", read: readSquareSale,
+		name: "square_transactions", kind: Order, family: "square", order: "transaction id", begin: "transaction id",
+		read:     readSquareSale,
 		required: []string{"transaction id", "gross sales", "total collected"},
 		columns: columnsOf("time, time zone, source, transaction id, event type, customer id, customer name", `gross sales,
 			discounts, service charges, net sales, tax, tip, partial refunds, total collected`, "date"),

@@ -71,12 +71,14 @@ var (
 			order subtotal amount, discount amount`, "order date"),
 	}
 	wooSuite = &format{ // Import Export Suite: a row for each order, a column for each item
-		name: "woocommerce_orders", kind: Order, order: "order id", items: true, read: readWooOrder(wooSuiteRow),
+		name: "woocommerce_orders", kind: Order, order: "order id", begin: "order id", items: true,
+		read:     readWooOrder(wooSuiteRow),
 		required: []string{"order id", "order date", "order total", "line item 1"},
 		columns:  wooColumns, more: isWooLine,
 	}
 	wooExport = &format{ // Customer/Order/Coupon Export: a row for each order with all items
-		name: "woocommerce_orders", kind: Order, order: "order id", items: true, read: readWooOrder(wooExportRow),
+		name: "woocommerce_orders", kind: Order, order: "order id", begin: "order id", items: true,
+		read:     readWooOrder(wooExportRow),
 		required: []string{"order id", "order total", "refunded total", "line items"}, columns: wooColumns,
 	}
 	wooExportItems = &format{ // the same with a row for each item
