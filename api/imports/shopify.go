@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // Shopify's file of products has a row for each variant, with the columns of the product in the first one. Each row may
@@ -210,9 +211,11 @@ func readShopifyOrder(r *reading, g group) []Record {
 		b.note("Discount Amount is not the difference of items and Subtotal", t["Discount Amount"]-b.value+t["Subtotal"])
 	}
 	tax := t["Taxes"] + t["Duties"]
-	if tax > 0 && t["Total"]-tips == t["Subtotal"]+t["Shipping"] {
-		b.note("prices include tax: revenue is Subtotal without Taxes", tax)
-		b.excludeTax(t["Subtotal"], tax, t["Shipping"], "Subtotal")
+	added := t["Total"] - tips - t["Subtotal"] - t["Shipping"] // tax and duties that prices do not include
+	if included := tax - added; included > 0 && (added == 0 || added == t["Duties"]) {
+		b.note("prices include tax: revenue is Subtotal without Taxes", included)
+		b.excludeTax(t["Subtotal"], included, t["Shipping"], "Subtotal")
+		*b.Order.TaxTotal += money.Cents(added)
 	} else {
 		b.check(t["Total"]-tips, t["Subtotal"], tax, t["Shipping"], "Total")
 		b.settle(t["Subtotal"], "Subtotal")

@@ -159,6 +159,26 @@ func TestShopifyOrdersThatIncludeTaxHaveRevenueWithoutIt(t *testing.T) {
 	}
 }
 
+func TestShopifyDutiesAreAddedToPricesWithTax(t *testing.T) {
+	t.Parallel()
+	_, records := mustRead(t, directory("shop.csv", "Name,Financial Status,Created at,Subtotal,Shipping,Taxes,Duties,Total,"+
+		"Lineitem quantity,Lineitem name,Lineitem price\n"+
+		"#1,paid,2026-03-01,119.00,0.00,19.00,10.00,129.00,1,Cup,119.00\n"+
+		"#2,paid,2026-03-01,129.00,0.00,19.00,10.00,129.00,1,Cup,129.00\n"+
+		"#3,paid,2026-03-01,100.00,5.00,19.00,10.00,134.00,1,Cup,100.00\n"), Settings{})
+	want := map[string]sums{
+		"#1": {revenue: 10000, tax: 2900}, "#2": {revenue: 10000, tax: 2900}, "#3": {revenue: 10000, tax: 2900, shipping: 500},
+	}
+	if diff := cmp.Diff(want, sumsOf(t, records), cmp.AllowUnexported(sums{})); diff != "" {
+		t.Errorf("orders (-want +got):\n%s", diff)
+	}
+	for _, r := range records {
+		if included := r.Key != "#3"; included != (len(r.Notes) == 1) {
+			t.Errorf("%s has the notes %v", r.Key, r.Notes)
+		}
+	}
+}
+
 func TestShopifyProductsAreVariants(t *testing.T) {
 	t.Parallel()
 	set := mustOpen(t, fixture(t, "shopify_products.csv"), Settings{})
