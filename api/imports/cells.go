@@ -43,12 +43,35 @@ func (c cells) raw(column string) string {
 	return c.cells[i]
 }
 
-// text returns a trimmed cell without the apostrophe that protects it in spreadsheets.
-func (c cells) text(column string) string { return plainText(c.raw(column)) }
+// text returns a trimmed cell without the apostrophe that protects it in spreadsheets. Before a digit, it does so only
+// in columns of codes, amounts and times: a title can be '90s.
+func (c cells) text(column string) string {
+	i, exists := c.at[column]
+	switch cell := strings.TrimSpace(c.raw(column)); {
+	case !exists:
+		return ""
+	case c.types[i] != textColumn || codeColumns[column]:
+		return plainText(cell)
+	default:
+		return withoutApostrophe(cell, "=+-@")
+	}
+}
+
+// codeColumns are the columns of texts that can be numbers.
+var codeColumns = map[string]bool{
+	"sku": true, "variant sku": true, "lineitem sku": true, "item sku": true, "upc": true, "barcode": true,
+	"variant barcode": true, "gtin": true, "gtin upc ean or isbn": true, "number": true, "order id": true,
+	"order number": true, "order number formatted": true, "listing id": true, "customer id": true,
+	"customer user id": true, "customer.id": true, "buyer user id": true, "pan suffix": true, "time": true,
+	"image position": true, "id": true,
+}
 
 func plainText(cell string) string {
-	cell = strings.TrimSpace(cell)
-	if len(cell) > 1 && cell[0] == '\'' && strings.IndexByte("0123456789=+-@#", cell[1]) >= 0 {
+	return withoutApostrophe(strings.TrimSpace(cell), "0123456789=+-@#")
+}
+
+func withoutApostrophe(cell, before string) string {
+	if len(cell) > 1 && cell[0] == '\'' && strings.IndexByte(before, cell[1]) >= 0 {
 		return cell[1:]
 	}
 	return cell

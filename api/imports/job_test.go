@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
@@ -202,6 +205,57 @@ func TestARefusedRowIsInTheFileOnce(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(j.mustWriteRefused(t, i)), "\n")
 	if len(rows) != 3 || !strings.Contains(rows[1], "Cup") || !strings.Contains(rows[2], "Mug") {
 		t.Errorf("the refused rows are %q, want each row once", rows)
+	}
+}
+
+func TestRefusedRowsOfOtherSystemsKeepTheirTexts(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const header, reason = "Handle,Title,Body (HTML),Option1 Value,Variant SKU,Variant Price", ",price must be a decimal number"
+	i := j.mustImport(t, imports.Settings{}, "shop.csv", header+"\n"+
+		"a,'90s; -50%,\"Features:\n- Red\n'- Blue\",,'001,abc\n"+
+		"b,=B,-b,,'-2,abc\n")
+	file := j.mustWriteRefused(t, i)
+	want := header + ",reason\n" +
+		"a,'90s;' -50%,\"Features:\n'- Red\n''- Blue\",,'001,abc" + reason + "\n" +
+		"b,'=B,'-b,,''-2,abc" + reason + "\n"
+	if diff := cmp.Diff(want, file); diff != "" {
+		t.Errorf("refused rows (-want +got):\n%s", diff)
+	}
+	if again := j.mustWriteRefused(t, j.mustImport(t, imports.Settings{}, "shop.csv", file)); again != file {
+		t.Errorf("rows that are refused again are\n%s\nwant\n%s", again, file)
+	}
+	i = j.mustImport(t, imports.Settings{}, "shop.csv", strings.ReplaceAll(file, ",abc,", ",1.00,"))
+	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range rows.Items {
+		got = append(got, fmt.Sprintf("%s %v %q", row.Key, row.New["name"], row.New["description"]))
+	}
+	if diff := cmp.Diff([]string{`001 '90s; -50% "Features:\n- Red\n'- Blue"`, `-2 =B "-b"`}, got); diff != "" {
+		t.Errorf("products (-want +got):\n%s", diff)
+	}
+}
+
+// A row with malformed quotes or too many cells is part of its order again when it is corrected.
+func TestRefusedRowsThatCouldNotBeReadKeepTheirCells(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const header = "Order,Date,Item,Quantity,Price"
+	i := j.mustImport(t, imports.Settings{}, "s.csv", header+"\n"+
+		"A1,2026-03-01,Cup,1,10.00\nA1,2026-03-01,5\" Mug,1,20.00\nA2,2026-03-01,Cup,1,10.00\n"+
+		"A3,2026-03-01,Cup,1,10.00\nA4,2026-03-01,Cup,1,10.00\nA4,2026-03-01,Mug, big,1,20.00\nA5,2026-03-01,Cup,1,10.00\n")
+	file := j.mustWriteRefused(t, i)
+	for _, want := range []string{"\nA1,2026-03-01,\"5\"\" Mug\",1,20.00,", "\nA4,2026-03-01,Mug,\" big\",1,20.00,"} {
+		if !strings.Contains(file, want) {
+			t.Errorf("the refused rows are\n%s, want %q", file, want)
+		}
+	}
+	i = j.mustImport(t, imports.Settings{}, "s.csv", file)
+	if c := i.Counts[imports.Order]; c.Created != 2 || i.Totals[0].Revenue.String() != "40.00" {
+		t.Errorf("the orders are %+v with totals %+v, want A1 and A5 with 40.00; the file is\n%s", c, i.Totals, file)
 	}
 }
 

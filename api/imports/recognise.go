@@ -64,6 +64,9 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 		}
 		candidate := &source{File: s.File, table: s.table, zone: s.zone}
 		candidate.skip = i + 1
+		if row.Problem != "" {
+			row.Cells = nil
+		}
 		for _, name := range row.Cells {
 			candidate.Header = append(candidate.Header, strings.Clone(shorten(strings.TrimSpace(clean(name)), maxColumnName)))
 		}

@@ -193,7 +193,11 @@ func (j *Jobs) WriteRefused(ctx context.Context, tenant tenancy.ID, i Import, w 
 
 func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, file File, w io.Writer) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(append(slices.Clone(file.Header), ReasonColumn)); err != nil {
+	header, isOwn := slices.Clone(file.Header), slices.Contains(Files, file.Format)
+	if hasReasons(header) {
+		header = header[:len(header)-1]
+	}
+	if err := out.Write(append(header, ReasonColumn)); err != nil {
 		return err
 	}
 	parts, err := j.plans.PartCounts(ctx, tenant, id)
@@ -226,9 +230,18 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 					continue
 				}
 				written.add(line)
-				cells := make([]string, len(file.Header), len(file.Header)+1)
-				for c := range min(len(cells), len(of.Cells)) {
-					cells[c] = csvcell.Guard(csvcell.Unguard(of.Cells[c]))
+				cells := slices.Clone(of.Cells)
+				if len(cells) == len(file.Header) {
+					cells = cells[:len(header)] // without an earlier reason
+				}
+				for c, cell := range cells {
+					if isOwn { // other systems do not guard cells
+						cell = csvcell.Unguard(cell)
+					}
+					cells[c] = csvcell.Guard(cell)
+				}
+				for len(cells) < len(header) {
+					cells = append(cells, "")
 				}
 				if err := out.Write(append(cells, strings.Join(reasons[n], "; "))); err != nil {
 					return err
@@ -240,8 +253,13 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 	return out.Error()
 }
 
-// ReasonColumn is the column with the reasons in a file of refused rows.
+// ReasonColumn is the last column in a file of refused rows. It has the reasons.
 const ReasonColumn = "reason"
+
+// hasReasons reports whether a file has refused rows of an earlier import. Its cells are guarded.
+func hasReasons(header []string) bool {
+	return len(header) > 0 && header[len(header)-1] == ReasonColumn
+}
 
 // reasons returns the errors of each of the rows of a record: those of an item belong to the row of the item.
 func (r *PlannedRow) reasons() [][]string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 const (
@@ -91,6 +92,11 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		if row.Problem == "" {
 			r.fit(&row, strict)
 			r.useDecimal(row)
+		}
+		if hasReasons(r.Header) && !r.isExact {
+			for i, cell := range row.Cells {
+				row.Cells[i] = csvcell.Unguard(cell)
+			}
 		}
 		if row.Problem == "" && r.carry != "" {
 			r.carryNumber(row.Cells)

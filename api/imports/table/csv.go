@@ -17,6 +17,7 @@ const delimiters = ",;\t|"
 type csvReader struct {
 	limit *io.LimitedReader // of the next row
 	csv   *csv.Reader
+	read  *recorder
 	above int // lines above the first row: Excel's line with the delimiter
 	sep   rune
 }
@@ -39,7 +40,8 @@ func newCSV(text io.Reader, delimiter rune) *csvReader {
 			_, _ = start.Discard(len(line) + 1)
 		}
 	}
-	t.csv = csv.NewReader(&carriageReturns{r: start, delimiter: byte(t.sep)})
+	t.read = &recorder{r: &carriageReturns{r: start, delimiter: byte(t.sep)}}
+	t.csv = csv.NewReader(t.read)
 	t.csv.Comma, t.csv.FieldsPerRecord = t.sep, -1
 	return t
 }
@@ -47,11 +49,14 @@ func newCSV(text io.Reader, delimiter rune) *csvReader {
 func (t *csvReader) next() (Row, error) {
 	t.limit.N = maxRowBytes
 	cells, err := t.csv.Read()
+	text := t.read.upTo(t.csv.InputOffset())
 	switch problem, malformed := errors.AsType[*csv.ParseError](err); {
 	case t.limit.N <= 0:
 		return Row{}, errRowTooLong
 	case malformed:
-		return Row{Line: problem.StartLine + t.above, Problem: describe(problem, t.above)}, nil
+		return Row{
+			Line: problem.StartLine + t.above, Cells: t.split(string(text)), Problem: describe(problem, t.above),
+		}, nil
 	case err != nil:
 		return Row{}, err
 	case len(cells) > maxColumns:
@@ -62,6 +67,42 @@ func (t *csvReader) next() (Row, error) {
 	}
 	line, _ := t.csv.FieldPos(0)
 	return Row{Line: line + t.above, Cells: cells}, nil
+}
+
+// split returns the cells of a row with malformed quotes, so that it can be corrected: the text between delimiters,
+// without quotes around it.
+func (t *csvReader) split(text string) []string {
+	text = strings.Trim(strings.ReplaceAll(text, "\xFF", "\r"), "\r\n")
+	cells := strings.SplitN(text, string(t.sep), maxColumns-1) // the file of refused rows has another column
+	for i, cell := range cells {
+		if inner, quoted := strings.CutPrefix(cell, `"`); quoted && strings.HasSuffix(inner, `"`) {
+			cells[i] = strings.ReplaceAll(inner[:len(inner)-1], `""`, `"`)
+		}
+	}
+	return cells
+}
+
+// recorder keeps what was read since the last row.
+type recorder struct {
+	r     io.Reader
+	text  []byte
+	taken int   // of text
+	start int64 // the offset of the rest of text
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	r.text = append(r.text[:copy(r.text, r.text[r.taken:])], p[:n]...)
+	r.taken = 0
+	return n, err
+}
+
+// upTo returns the text up to an offset, until the next Read.
+func (r *recorder) upTo(offset int64) []byte {
+	text := r.text[r.taken:][:offset-r.start]
+	r.taken += len(text)
+	r.start = offset
+	return text
 }
 
 // describe returns the problem with the quotes of a row. A quote that is not closed makes the following lines part of

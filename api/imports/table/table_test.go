@@ -128,6 +128,35 @@ func TestAllFormsOfATextHaveTheSameRows(t *testing.T) {
 	}
 }
 
+func TestRowsWithMalformedQuotesHaveCells(t *testing.T) {
+	t.Parallel()
+	space := NewSpace(t.TempDir(), 1<<20)
+	files, err := Files(directory("a.csv", "a;b;c\n\n1;5\" Mug;\"x\"\r\n2;\"a\r\nb\";\"5\" \"\"Cup\"\"\"\n3;b;c\n4;\"b;c\n5;b;c\n"), space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := files[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	want := []Row{
+		{Line: 1, Cells: []string{"a", "b", "c"}},
+		{Line: 3, Cells: []string{"1", `5" Mug`, "x"}, Problem: `has a quote in a field that does not start with one`},
+		{Line: 4, Cells: []string{"2", "a\r\nb", `5" "Cup"`},
+			Problem: "has text after a closing quote, or a quote that is not closed; the row extends to line 5"},
+		{Line: 6, Cells: []string{"3", "b", "c"}},
+		{Line: 7, Cells: []string{"4", `"b`, "c\n5", "b", "c"},
+			Problem: "has text after a closing quote, or a quote that is not closed; the row extends to line 8"},
+	}
+	for _, want := range want {
+		got, err := rows.Next()
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("row, with error %v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
 func TestDamagedUTF8IsNotReadAsWindows1252(t *testing.T) {
 	t.Parallel()
 	for _, cell := range []string{"Café é\xE9", "x\xFE"} {
