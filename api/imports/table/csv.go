@@ -31,16 +31,21 @@ func newCSV(text io.Reader, delimiter rune) *csvReader {
 		_, _ = start.Discard(3) // does not fail after Peek
 		peeked = peeked[3:]
 	}
-	if t.sep = delimiter; t.sep == 0 {
-		t.sep = detectDelimiter(string(peeked))
+	head := string(peeked)
+	onlyReturns := !strings.Contains(head, "\n") && strings.Contains(head, "\r") // rows end with carriage returns alone
+	if onlyReturns {
+		head = strings.ReplaceAll(head, "\r", "\n")
 	}
-	if line, _, found := strings.Cut(string(peeked), "\n"); found && delimiter == 0 {
+	if t.sep = delimiter; t.sep == 0 {
+		t.sep = detectDelimiter(head)
+	}
+	if line, _, found := strings.Cut(head, "\n"); found && delimiter == 0 {
 		if sep, found := strings.CutPrefix(strings.TrimSuffix(line, "\r"), "sep="); found && len(sep) == 1 {
 			t.sep, t.above = rune(sep[0]), 1
 			_, _ = start.Discard(len(line) + 1)
 		}
 	}
-	t.read = &recorder{r: &carriageReturns{r: start, delimiter: byte(t.sep)}}
+	t.read = &recorder{r: &carriageReturns{r: start, delimiter: byte(t.sep), onlyReturns: onlyReturns}}
 	t.csv = csv.NewReader(t.read)
 	t.csv.Comma, t.csv.FieldsPerRecord = t.sep, -1
 	return t
@@ -179,18 +184,22 @@ func mostFrequent(numbers []int) (number, occurrences int) {
 // the row is refused.
 const carriageMark = 0xFF
 
-// carriageReturns replaces carriage returns in quotes by carriageMark. As in encoding/csv, a quoted field starts with
-// its quote.
+// carriageReturns replaces carriage returns in quotes by carriageMark, or all by line feeds if rows end with them. As in
+// encoding/csv, a quoted field starts with its quote.
 type carriageReturns struct {
-	r         io.Reader
-	delimiter byte
-	quoted    bool // in a quoted field
-	bare      bool // in a field without quotes, or after the closing quote
+	r           io.Reader
+	delimiter   byte
+	onlyReturns bool // rows end with carriage returns alone
+	quoted      bool // in a quoted field
+	bare        bool // in a field without quotes, or after the closing quote
 }
 
 func (c *carriageReturns) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	for i, b := range p[:n] {
+		if c.onlyReturns && b == '\r' {
+			b, p[i] = '\n', '\n'
+		}
 		switch {
 		case b == carriageMark:
 			p[i] = 0xFE

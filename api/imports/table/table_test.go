@@ -128,6 +128,17 @@ func TestAllFormsOfATextHaveTheSameRows(t *testing.T) {
 	}
 }
 
+func TestRowsMayEndWithCarriageReturns(t *testing.T) {
+	t.Parallel()
+	want := [][]string{{"a", "b"}, {"1", "x\ny"}, {"2", "z"}}
+	for _, start := range []string{"", "\uFEFF", "sep=;\r"} {
+		got, err := read(t, directory("a.csv", start+"a;b\r1;\"x\ry\"\r2;z\r"))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("rows after %q, with error %v (-want +got):\n%s", start, err, diff)
+		}
+	}
+}
+
 func TestRowsWithMalformedQuotesHaveCells(t *testing.T) {
 	t.Parallel()
 	space := NewSpace(t.TempDir(), 1<<20)
