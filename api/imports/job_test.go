@@ -183,6 +183,30 @@ func (j jobs) count(t *testing.T, table string) int64 {
 	return n.Count
 }
 
+// Overlapping files have the same orders and refunds, and later ones a higher sum of refunds.
+func TestTotalsHaveRowsOfSeveralFilesOnce(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const shop = "Name,Financial Status,Created at,Subtotal,Total,Lineitem quantity,Lineitem name,Lineitem price," +
+		"Refunded Amount,Cancelled at\n#1,paid,2026-03-01 10:00:00 +0000,30.00,30.00,1,Cup,30.00,"
+	const sheet = "Order,Date,SKU,Quantity,Price\nA,2026-03-01,CUP,2,10.00\nA,2026-03-01,CUP,-1,10.00\n"
+	i := j.mustImport(t, imports.Settings{}, "a.csv", shop+"10.00,2026-03-02 10:00:00 +0000\n",
+		"b.csv", shop+"15.00,2026-03-02 10:00:00 +0000\n", "c.csv", sheet, "d.csv", sheet)
+	var got []string
+	for _, total := range i.Totals {
+		got = append(got, fmt.Sprint(total.Orders, " ", total.Revenue, " ", total.Refunds, " ", total.Theirs["Total"], " ",
+			total.Theirs["Refunded Amount"]))
+	}
+	if diff := cmp.Diff([]string{"0 0.00 25.00 0.00 15.00", "1 20.00 0.00 0.00 0.00", "1 30.00 0.00 30.00 0.00"}, got); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	for _, note := range i.Notes {
+		if strings.Contains(note.Text, "cancelled") && note.Count != 1 {
+			t.Errorf("notes %+v, want one cancelled order", i.Notes)
+		}
+	}
+}
+
 // mustWriteRefused returns the file of refused rows.
 func (j jobs) mustWriteRefused(t *testing.T, i imports.Import) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"time"
@@ -45,21 +46,27 @@ type totals struct {
 	byGroup map[totalGroup]*Total
 	notes   noteCounts
 	omitted bool // there are more than maxTotals
+	seed    maphash.Seed
+	added   keySet // the orders and refunds, which several files can contain
 }
 
 type totalGroup struct{ month, channel string }
 
 func newTotals(zone *time.Location) *totals {
-	return &totals{zone: zone, byGroup: map[totalGroup]*Total{}, notes: noteCounts{}}
+	return &totals{zone: zone, byGroup: map[totalGroup]*Total{}, notes: noteCounts{}, seed: maphash.MakeSeed()}
 }
 
 // add adds planned rows, before their content is removed.
 func (t *totals) add(rows []PlannedRow) {
 	for _, row := range rows {
+		counts := row.Action != Refused && row.Action != Ignored
+		if counts && t.isAdded(row) {
+			continue
+		}
 		for _, note := range row.Notes {
 			t.notes.add(note)
 		}
-		if row.Action == Refused || row.Action == Ignored {
+		if !counts {
 			continue
 		}
 		switch {
@@ -71,18 +78,42 @@ func (t *totals) add(rows []PlannedRow) {
 			sum.Tax += row.Sums.Tax
 			sum.Shipping += row.Sums.Shipping
 			sum.Total += row.Sums.Revenue + row.Sums.Tax + row.Sums.Shipping
-			sum.addTheirs(row.Theirs)
+			sum.addTheirs(row.Theirs, 0)
 		case row.Refund != nil && row.Refund.RefundedAt != nil:
 			sum := t.of(*row.Refund.RefundedAt, "")
 			sum.Refunds += row.Refund.Amount
 			sum.Total -= row.Refund.Amount
-			sum.addTheirs(row.Theirs)
+			sum.addTheirs(row.Theirs, row.refunded)
 		}
 	}
 }
 
-func (t *Total) addTheirs(amounts map[string]int64) {
+// isAdded reports whether an earlier row is the same order or refund, and remembers the row. A cumulative refund has
+// only the difference from earlier ones.
+func (t *totals) isAdded(row PlannedRow) bool {
+	var key string
+	switch {
+	case row.Order != nil:
+		key = row.Order.Number
+	case row.Refund != nil && row.Refund.Reference != nil && row.Cumulative == "":
+		key = row.Refund.OrderNumber + "\x00" + *row.Refund.Reference
+	default:
+		return false
+	}
+	hash := maphash.String(t.seed, key)
+	if t.added.has(hash) {
+		return true
+	}
+	t.added.add(hash)
+	return false
+}
+
+// addTheirs adds amounts. before is what earlier rows have of a cumulative amount.
+func (t *Total) addTheirs(amounts map[string]int64, before money.Cents) {
 	for column, amount := range amounts {
+		if before > 0 {
+			amount = max(0, amount-int64(before))
+		}
 		if t.Theirs == nil {
 			t.Theirs = map[string]money.Cents{}
 		}
