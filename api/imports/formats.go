@@ -69,10 +69,19 @@ func askMissingSKU(s *source, settings Settings) []Question {
 func (r *reading) skuOr(c cells, column, name string) catalog.Field[string] {
 	sku := c.text(column)
 	if sku == "" && r.settings.MissingSKU == "derive" {
-		sku = shorten(name, 100)
+		sku = derivedSKU(name)
 	}
 	if sku == "" {
 		c.refuse("sku", "is required")
 	}
 	return textField(sku)
+}
+
+// derivedSKU returns a name as SKU. A long name is cut before its end, which names the variant.
+func derivedSKU(name string) string {
+	const length, end = 100, 40
+	if runes := []rune(name); len(runes) > length {
+		return string(runes[:length-end-1]) + "…" + string(runes[len(runes)-end:])
+	}
+	return name
 }

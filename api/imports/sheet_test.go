@@ -285,11 +285,49 @@ func TestAReturnBelongsToTheLastEarlierOrder(t *testing.T) {
 	}
 	rows = append(rows, "R1,2026-03-20,c1,X,-1,10.00\n")
 	for range 2 {
-		_, records := mustRead(t, directory("sheet.csv", "order,date,customer id,sku,quantity,total\n"+strings.Join(rows, "")), Settings{})
+		const head = "order,date,customer id,sku,quantity,total\n"
+		_, records := mustRead(t, directory("sheet.csv", head+strings.Join(rows, "")), Settings{})
 		all := summary(records)
 		if got, want := all[len(all)-1], "refund of A20: 10.00 at 2026-03-20T00:00"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		slices.Reverse(rows)
+	}
+}
+
+func TestARepeatedSKUIsRefused(t *testing.T) {
+	t.Parallel()
+	set, records := mustRead(t, directory(
+		"a.csv", "SKU,Name,Price,Stock,Warehouse\nA,Cup,10.00,5,North\nB,Mug,9.00,1,North\n A ,Cup,10.00,7,South\n"+
+			"B,Mug,9.00,1,North\nA,Cup,x,5,North\n",
+		"b.csv", "SKU,Name,Price\nB,Mug,9.50\n"), Settings{})
+	mustHaveEachRowOnce(t, set, records)
+	want := []string{"a.csv:4 A sku is also in line 2 of a.csv with other content",
+		"a.csv:6 A price must be a decimal number", "a.csv:6 A sku is also in line 2 of a.csv with other content",
+		"b.csv:2 B sku is also in line 3 of a.csv with other content"}
+	if diff := cmp.Diff(want, refusals(records)); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	if got := summary(records); got[3] != "ignored: repeats line 3 of a.csv" {
+		t.Errorf("records are %q, want that the equal row is ignored", got)
+	}
+}
+
+func TestVariantsWithLongNamesHaveTheirOwnSKU(t *testing.T) {
+	t.Parallel()
+	title := strings.Repeat("Ä", 100)
+	_, products := mustRead(t, directory("p.csv", "Handle,Title,Option1 Value,Variant SKU,Variant Price\n"+
+		"a,"+title+",S,,1.00\na,,M,,1.00\n"), Settings{MissingSKU: "derive"})
+	_, orders := mustRead(t, directory("o.csv", "Name,Financial Status,Created at,Lineitem quantity,Lineitem name,"+
+		"Lineitem price,Subtotal,Total\n#1,paid,2026-03-01,1,"+title+" - S,1.00,2.00,2.00\n"+
+		"#1,,2026-03-01,1,"+title+" - M,1.00,,\n"), Settings{})
+	for i, size := range []string{"S", "M"} {
+		sku := products[i].Product.SKU.Value
+		if len([]rune(sku)) != 100 || !strings.HasSuffix(sku, " - "+size) || sku != orders[0].Order.Items[i].SKU {
+			t.Errorf("%s has the SKU %q, and %q in the order", size, sku, orders[0].Order.Items[i].SKU)
+		}
+	}
+	if refused := refusals(products); len(refused) > 0 {
+		t.Errorf("refused %q", refused)
 	}
 }

@@ -240,7 +240,7 @@ func (b *builder) shopifyLine(row int, c cells) (tip int64) {
 		return times(quantity, price)
 	}
 	discount := c.cents("lineitem discount", "discount")
-	b.item(row, cmp.Or(sku, name), quantity, price, discount)
+	b.item(row, cmp.Or(sku, derivedSKU(name)), quantity, price, discount)
 	return 0
 }
 

@@ -242,7 +242,7 @@ func (b *builder) squareLine(row int, c cells) (net int64) {
 	gross := c.cents("gross sales", "unit_price")
 	sku := c.text("sku")
 	if sku == "" {
-		sku = variantWithin(c.text("item"), c.text("price point name"))
+		sku = derivedSKU(variantWithin(c.text("item"), c.text("price point name")))
 	}
 	digits, ok := c.form("qty").Digits(c.text("qty"))
 	quantity := int64(1)

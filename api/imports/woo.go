@@ -191,13 +191,14 @@ func wooAdvancedRow(c cells) []wooItem {
 	if c.text("order line (w/o tax)") != "" {
 		total = c.cents("order line (w/o tax)", "unit_price")
 	}
-	return []wooItem{{c.first("sku", "item name", "name"), quantity, subtotal, total}}
+	return []wooItem{{cmp.Or(c.text("sku"), derivedSKU(c.first("item name", "name"))), quantity, subtotal, total}}
 }
 
 func wooExportItemRow(c cells) []wooItem {
 	quantity, _ := c.integer("item quantity", "quantity")
 	return []wooItem{{
-		c.first("item sku", "item name"), quantity, c.cents("item subtotal", "unit_price"), c.cents("item total", "unit_price"),
+		cmp.Or(c.text("item sku"), derivedSKU(c.text("item name"))), quantity,
+		c.cents("item subtotal", "unit_price"), c.cents("item total", "unit_price"),
 	}}
 }
 
@@ -227,7 +228,7 @@ func wooPacked(c cells, packed string) []wooItem {
 		name, value, _ := strings.Cut(part, ":")
 		fields[strings.ReplaceAll(strings.TrimSpace(name), "_", "")] = strings.TrimSpace(value)
 	}
-	item := wooItem{sku: cmp.Or(fields["sku"], fields["name"])}
+	item := wooItem{sku: cmp.Or(fields["sku"], derivedSKU(fields["name"]))}
 	for name, amount := range map[string]*int64{"total": &item.total, "subtotal": &item.subtotal} {
 		cents, err := c.form("order total").Cents(fields[name])
 		if err != nil && (name == "total" || fields[name] != "") {
