@@ -16,9 +16,11 @@ const (
 	maxTables     = 100 // of an import, also in archives
 )
 
-// recognise reads the header of a file.
-func (s *source) recognise(mapping map[string]string) error {
+// recognise reads the header of a file. Of a workbook, it chooses the sheet with the most known columns, and returns
+// the other ones that have rows.
+func (s *source) recognise(mapping map[string]string) (others []*source, err error) {
 	best, bestFile := 0, *s
+	var used []string
 	sheets := s.table.Sheets()
 	for _, sheet := range append([]string{""}, sheets[:min(maxSheets, len(sheets))]...) {
 		if sheet == "" && s.table.Sheets() != nil {
@@ -29,7 +31,10 @@ func (s *source) recognise(mapping map[string]string) error {
 		copied.Sheet, candidate.Sheet, candidate.table = sheet, sheet, &copied
 		score, err := candidate.recogniseSheet(mapping)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if score > 0 {
+			used = append(used, sheet)
 		}
 		if score > best || sheet == "" {
 			best, bestFile = score, candidate
@@ -39,7 +44,18 @@ func (s *source) recognise(mapping map[string]string) error {
 	if best == 0 && s.Problem == "" {
 		s.Problem = "has no header and no rows"
 	}
-	return nil
+	notRead := func(sheet, problem string) {
+		others = append(others, &source{File: File{Name: s.Name, Size: s.Size, Sheet: sheet, Problem: problem}})
+	}
+	for _, sheet := range used {
+		if sheet != s.Sheet {
+			notRead(sheet, "is another sheet of the workbook. To import it, save it as a file of its own")
+		}
+	}
+	if len(sheets) > maxSheets {
+		notRead("", fmt.Sprintf("has more than %d sheets. Save the others as files of their own", maxSheets))
+	}
+	return others, nil
 }
 
 // recogniseSheet finds the header in the first rows. It returns how many columns it knows, at least 1 if there is a
@@ -53,7 +69,7 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 	best := &source{File: s.File, table: s.table, zone: s.zone}
 	for i := range headerRows {
 		row, err := rows.Next()
-		if errors.Is(err, io.EOF) && i == 0 && s.ownName() != "" {
+		if errors.Is(err, io.EOF) && i == 0 && s.ownName() != "" && len(s.table.Sheets()) < 2 {
 			return 0, fmt.Errorf("%s is empty: expected column names in the first row", s.Name)
 		}
 		if err != nil && !errors.Is(err, io.EOF) && score == 0 {

@@ -65,7 +65,11 @@ func newReporter(files []File, refused func(Refusal)) *reporter {
 	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(sequenceOf(a), sequenceOf(b)) })
 	for _, f := range files {
 		if f.Problem != "" {
-			r.report.PassedOver = append(r.report.PassedOver, f.Name)
+			name := f.Name
+			if f.Sheet != "" {
+				name += fmt.Sprintf(" (sheet %q)", f.Sheet)
+			}
+			r.report.PassedOver = append(r.report.PassedOver, name)
 		} else {
 			r.report.Files = append(r.report.Files, Count{File: f.Name})
 		}

@@ -91,12 +91,13 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 	}
 	for _, t := range tables {
 		s := &source{File: File{Name: t.Name, Size: t.Size, Problem: t.Problem}, table: t, zone: zone}
+		var others []*source
 		if t.Problem == "" {
-			if err := s.recognise(settings.Mapping[t.Name]); err != nil {
+			if others, err = s.recognise(settings.Mapping[t.Name]); err != nil {
 				return nil, err
 			}
 		}
-		r.sources = append(r.sources, s)
+		r.sources = append(append(r.sources, s), others...)
 	}
 	if err := r.checkOwn(); err != nil {
 		return nil, err

@@ -1,12 +1,15 @@
 package imports
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
 
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -329,5 +332,35 @@ func TestVariantsWithLongNamesHaveTheirOwnSKU(t *testing.T) {
 	}
 	if refused := refusals(products); len(refused) > 0 {
 		t.Errorf("refused %q", refused)
+	}
+}
+
+func TestOtherSheetsOfAWorkbookAreReported(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"o.xlsx", "products.xlsx"} {
+		book := excelize.NewFile()
+		for _, sheet := range []string{"Sheet1", "2026", "Empty"} {
+			if _, err := book.NewSheet(sheet); err != nil {
+				t.Fatal(err)
+			}
+			for i, row := range [][]any{{"sku", "name", "price"}, {"CUP", "Cup", 10}} {
+				if sheet == "Empty" {
+					break
+				}
+				if err := book.SetSheetRow(sheet, fmt.Sprint("A", i+1), &row); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var content bytes.Buffer
+		if err := errors.Join(book.Write(&content), book.Close()); err != nil {
+			t.Fatal(err)
+		}
+		set, records := mustRead(t, directory(name, content.String()), Settings{})
+		mustHaveEachRowOnce(t, set, records)
+		if f := set.Files; len(f) != 2 || f[0].Sheet != "Sheet1" || f[0].Problem != "" || f[1].Name != name ||
+			f[1].Sheet != "2026" || !strings.HasPrefix(f[1].Problem, "is another sheet") || len(records) != 1 {
+			t.Errorf("files %+v with %d records, want Sheet1 with one record, and 2026 with a problem", f, len(records))
+		}
 	}
 }
