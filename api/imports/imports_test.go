@@ -498,7 +498,7 @@ func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
 	b.WriteString("order number;date;sku;quantity;price;note\n")
 	const n = 300_000
 	for i := range n {
-		fmt.Fprintf(&b, "%d;2026-03-01;SKU-%d;1;%d,50;%s\n", (i*7919)%(n/3), i%1000, i%100, strings.Repeat("x", 200))
+		fmt.Fprintf(&b, "%d;2026-03-01;SKU-%d;1;%d,50;%s\n", (i*7919)%(n/3), i%1001, i%100, strings.Repeat("x", 200))
 	}
 	if _, err := file.Write(b.Bytes()); err != nil {
 		t.Fatal(err)
