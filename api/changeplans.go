@@ -189,14 +189,14 @@ func planRowShape(row imports.PlanRow) planRowJSON {
 	if row.ProductID > 0 {
 		shown.ID = &row.ProductID
 	}
-	if row.Kept != nil {
+	if row.Changed != nil {
 		shown.Changed = new(changedShape(row))
 	}
 	return shown
 }
 
 func changedShape(row imports.PlanRow) changedRow {
-	changed := changedRow{SKU: row.Key, Fields: orEmpty(row.Kept.Fields), Reason: row.Kept.Reason}
+	changed := changedRow{SKU: row.Key, Fields: row.Changed.Fields, Reason: row.Changed.Reason}
 	if row.ProductID > 0 {
 		changed.ID = &row.ProductID
 	}
@@ -217,17 +217,20 @@ func (s *Server) listPlans(w http.ResponseWriter, r *http.Request) error {
 	return writePage(w, r, page, list, func(i imports.Import) planHeadJSON { return s.planHeadShape(r, i) })
 }
 
+// rowAction takes the action of rows of a plan; changed selects those that something else has changed.
+func (q *query) rowAction(f *imports.RowFilter, actions ...string) {
+	action := q.oneOf("action", actions...)
+	if f.Kept = action == "changed"; !f.Kept {
+		f.Action = imports.Action(action)
+	}
+}
+
 // showPlan handles GET /api/plans/{id}.
 func (s *Server) showPlan(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
 	id := q.pathID(r, "id")
 	f := imports.RowFilter{Page: paging.Page{Number: 1, PerPage: q.between("per_page", 1, maxPerPage, rowsOfPlan)}}
-	switch action := q.oneOf("action", "created", "updated", "unchanged", "refused", "changed"); action {
-	case "changed":
-		f.Kept = true
-	default:
-		f.Action = imports.Action(action)
-	}
+	q.rowAction(&f, "created", "updated", "unchanged", "refused", "changed")
 	if cursor, _ := q.take("cursor"); cursor != "" {
 		at, err := paging.ParseCursor(cursor, rowsIdentity(r, id, f)...)
 		q.check("cursor", err)

@@ -203,9 +203,9 @@ func (s *Server) listImportRows(w http.ResponseWriter, r *http.Request) error {
 	f := imports.RowFilter{
 		Kind: imports.Kind(q.oneOf("kind",
 			"category", "seller", "warehouse", "product", "stock", "channel", "customer", "order", "refund", "cancellation")),
-		Action: imports.Action(q.oneOf("action", "created", "updated", "unchanged", "refused", "ignored")),
-		Page:   q.page(),
+		Page: q.page(),
 	}
+	q.rowAction(&f, "created", "updated", "unchanged", "refused", "ignored", "changed")
 	if err := q.err(); err != nil {
 		return err
 	}

@@ -153,6 +153,56 @@ func TestAnImportIsPlannedAppliedAndUndone(t *testing.T) {
 	}
 }
 
+func TestRowsOfAnImportThatHaveChangedAreNamed(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	a.mustProduct(t, `{"sku":"A","name":"Axe","price":5}`)
+	a.mustProduct(t, `{"sku":"B","name":"Bow","price":5}`)
+	change := func(sku string, price int) {
+		t.Helper()
+		product := a.try(t, call{method: "GET", path: "/api/products/sku/" + sku, wantStatus: 200})
+		id := mustDecode[struct{ Data struct{ ID int64 } }](t, product.body).Data.ID
+		a.try(t, call{
+			method: "PATCH", path: fmt.Sprint("/api/products/", id), body: fmt.Sprintf(`{"price":%d}`, price), wantStatus: 200,
+		})
+	}
+	i := a.mustImport(t, "", "products.csv", "sku,name,price\nA,Axe,7.00\nB,Bow,7.00\nC,Cap,7.00\n")
+	check := func(want ...string) {
+		t.Helper()
+		rows := a.try(t, call{method: "GET", path: fmt.Sprintf("/api/imports/%d/rows?action=changed", i.ID), wantStatus: 200})
+		var got []string
+		for _, row := range mustDecode[struct {
+			Data []struct {
+				Key     string
+				Changed struct{ Reason string }
+			}
+		}](t, rows.body).Data {
+			got = append(got, row.Key+" "+row.Changed.Reason)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("changed rows of the %s import (-want +got):\n%s", i.State, diff)
+		}
+	}
+	check()
+	change("A", 6)
+	a.mustPost(t, i.ID, "apply", "")
+	if i = a.awaitImport(t, i.ID, changeplan.Applying); i.State != changeplan.Planned || i.Failure == nil {
+		t.Fatalf("the import is %s, %v, want it planned with a failure", i.State, i.Failure)
+	}
+	check("A has changed since the plan")
+	a.mustPost(t, i.ID, "apply", `{"skip_changed":true}`)
+	if i = a.awaitImport(t, i.ID, changeplan.Applying); i.State != changeplan.Applied {
+		t.Fatalf("the import is %s, %v, want it applied", i.State, i.Failure)
+	}
+	check("A has changed since the plan")
+	change("C", 8)
+	a.mustPost(t, i.ID, "undo", "")
+	if i = a.awaitImport(t, i.ID, changeplan.Undoing); i.State != changeplan.Undone {
+		t.Fatalf("the import is %s, %v, want it undone", i.State, i.Failure)
+	}
+	check("C has changed since")
+}
+
 func TestQuestionsOfAnImportAreAnswered(t *testing.T) {
 	t.Parallel()
 	a := newImportAPI(t)

@@ -83,7 +83,7 @@ func (c changes) kept(t testing.TB, id int64) map[string][]string {
 	}
 	kept := map[string][]string{}
 	for _, row := range rows.Items {
-		kept[row.Key] = append([]string{}, row.Kept.Fields...)
+		kept[row.Key] = append([]string{}, row.Changed.Fields...)
 		slices.Sort(kept[row.Key])
 	}
 	return kept

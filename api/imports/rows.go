@@ -29,10 +29,16 @@ type PlanRow struct {
 	New      map[string]any       `json:"new"`
 	Notes    []string             `json:"notes"`
 	Problems tenancy.InvalidError `json:"problems"` // by column
-	// ProductID is the id of a product that a plan changes by field. Kept is set if something else has changed it.
-	ProductID int64         `json:"-"`
-	HasIndex  bool          `json:"-"` // Line is the index in a request
-	Kept      *tenancy.Kept `json:"-"`
+	Changed  *ChangedSince        `json:"changed"`  // if something else has changed it
+	// ProductID is the id of a product that a plan changes by field.
+	ProductID int64 `json:"-"`
+	HasIndex  bool  `json:"-"` // Line is the index in a request
+}
+
+// ChangedSince says why a row was not applied or not undone.
+type ChangedSince struct {
+	Fields []string `json:"fields"` // of a product that a plan changes by field
+	Reason string   `json:"reason"` // a sentence without a subject: "has changed since"
 }
 
 // RowFilter selects rows of a plan. An empty field does not filter.
@@ -114,7 +120,10 @@ func (f RowFilter) count(p changeplan.PartCounts) int32 {
 func newPlanRow(row PlannedRow) PlanRow {
 	r := PlanRow{
 		Kind: row.Kind, Key: row.Key, Action: row.Action, Old: row.Old, New: row.New,
-		Notes: []string{}, Problems: row.Invalid, ProductID: row.ProductID, Kept: row.kept,
+		Notes: []string{}, Problems: row.Invalid, ProductID: row.ProductID,
+	}
+	if row.kept != nil {
+		r.Changed = &ChangedSince{orEmpty(row.kept.Fields), row.kept.Reason}
 	}
 	if len(row.Rows) > 0 {
 		r.File, r.Line, r.HasIndex = row.Rows[0].File, row.Rows[0].Line, row.Rows[0].File == ""

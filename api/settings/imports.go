@@ -136,9 +136,7 @@ func (p *Pages) showImportWith(w http.ResponseWriter, r *http.Request, u user, s
 	if kind := imports.Kind(r.FormValue("kind")); slices.Contains(importKinds, kind) {
 		filter.Kind, page.Kind = kind, string(kind)
 	}
-	if action := imports.Action(r.FormValue("action")); slices.Contains(importActions, action) {
-		filter.Action, page.Action = action, string(action)
-	}
+	page.filterActions(r, &filter, importActions)
 	if !page.Running && i.State != changeplan.NeedsMapping {
 		rows, err := p.Imports.Rows(r.Context(), u.Tenant.ID, i.ID, filter)
 		if err != nil {
@@ -256,8 +254,15 @@ func planText(value any) string {
 	return string(text)
 }
 
-// problemsOf returns the errors of a row as sentences.
+// problemsOf returns the errors of a row as sentences, or which of its fields something else has changed.
 func problemsOf(row imports.PlanRow) (all []string) {
+	if row.Changed != nil {
+		all = append(all, "Not written: "+row.Changed.Reason)
+		for _, field := range row.Changed.Fields {
+			all = append(all, field+" has another value")
+		}
+		return all
+	}
 	for _, field := range slices.Sorted(maps.Keys(row.Problems)) {
 		for _, problem := range row.Problems[field] {
 			all = append(all, strings.TrimSpace(field+" "+problem))

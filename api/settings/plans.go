@@ -96,6 +96,17 @@ var planActions = []imports.Action{imports.Created, imports.Updated, imports.Unc
 // skippedRows selects the rows that something else has changed.
 const skippedRows = "skipped"
 
+// filterActions selects the rows with the action of the request.
+func (p *importPage) filterActions(r *http.Request, f *imports.RowFilter, actions []imports.Action) {
+	action := imports.Action(r.FormValue("action"))
+	switch {
+	case slices.Contains(actions, action):
+		f.Action, p.Action = action, string(action)
+	case action == skippedRows:
+		f.Kept, p.Action = true, skippedRows
+	}
+}
+
 // showPlan shows the changes, the progress or the result of a plan.
 func (p *Pages) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
 	i, err := p.Changes.Get(r.Context(), u.Tenant.ID, pathID(r))
@@ -104,13 +115,7 @@ func (p *Pages) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
 	}
 	page := importPage{Import: i, Running: i.State.IsDue()}
 	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
-	action := imports.Action(r.FormValue("action"))
-	switch {
-	case slices.Contains(planActions, action):
-		filter.Action, page.Action = action, string(action)
-	case action == skippedRows:
-		filter.Kept, page.Action = true, skippedRows
-	}
+	page.filterActions(r, &filter, planActions)
 	var rows paging.List[imports.PlanRow]
 	if !page.Running {
 		if rows, err = p.Changes.Rows(r.Context(), u.Tenant.ID, i.ID, filter); err != nil {
@@ -119,18 +124,6 @@ func (p *Pages) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
 	}
 	page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
 	return p.show(w, http.StatusOK, "plan", u, page)
-}
-
-// planProblems returns the errors of a row of a plan, and which of its fields something else has changed.
-func planProblems(row imports.PlanRow) []string {
-	if row.Kept == nil {
-		return problemsOf(row)
-	}
-	problems := []string{"Not written: " + row.Kept.Reason}
-	for _, field := range row.Kept.Fields {
-		problems = append(problems, field+" has another value")
-	}
-	return problems
 }
 
 // Total is the number of rows.

@@ -74,7 +74,6 @@ var functions = template.FuncMap{
 	"importFields":  mappingFields,
 	"importActions": func() []imports.Action { return importActions },
 	"planActions":   func() []imports.Action { return planActions },
-	"planProblems":  planProblems,
 	"changes":       changesOf,
 	"problems":      problemsOf,
 	"product": func(slug string, id any, name, sku string) map[string]any {
