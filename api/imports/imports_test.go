@@ -563,3 +563,28 @@ func TestFilesOfAnArchiveHaveStockReferencesAndCancellations(t *testing.T) {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }
+
+// Our own XLSX files have times as dates in UTC.
+func TestOwnWorkbooksHaveDates(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 9, 30, 1, 250_000_000, time.UTC)
+	book := excelize.NewFile()
+	for i, row := range [][]any{
+		{"number", "placed_at", "channel"}, {"1", at, "web"}, {"2", at.Truncate(24 * time.Hour), "web"},
+	} {
+		if err := book.SetSheetRow("Sheet1", fmt.Sprint("A", i+1), &row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var file bytes.Buffer
+	if err := errors.Join(book.Write(&file), book.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, records := mustRead(t, directory("orders.xlsx", file.String(),
+		"order_items.csv", "order_number,sku,quantity,unit_price\n1,A,1,1\n2,A,1,1\n"), Settings{})
+	for i, want := range []time.Time{at, at.Truncate(24 * time.Hour)} {
+		if len(records[i].Invalid) > 0 || !records[i].Order.PlacedAt.Equal(want) {
+			t.Errorf("order %d was placed at %v, %v, want %v", i+1, records[i].Order.PlacedAt, records[i].Invalid, want)
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		}
 		if row.Problem == "" {
 			r.fit(&row, strict)
-			r.useDecimal(row)
+			r.convertNumbers(row)
 		}
 		if hasReasons(r.Header) && !r.isExact {
 			for i, cell := range row.Cells {
@@ -121,11 +121,23 @@ func (r *sourceRows) fit(row *table.Row, strict bool) {
 	}
 }
 
-// useDecimal writes the numbers of a sheet, which have a decimal point, with the decimal comma of their column's texts.
-func (r *sourceRows) useDecimal(row table.Row) {
-	for i := range min(len(row.Numeric), len(row.Cells), len(r.forms)) {
-		if row.Numeric[i] && r.types[i] == amountColumn && r.forms[i].Decimal == ',' {
-			row.Cells[i] = strings.Replace(row.Cells[i], ".", ",", 1)
+// convertNumbers writes the numbers of a sheet, which have a decimal point, with the decimal comma of their column's
+// texts. It writes the dates of our own sheets, which are in UTC, as in our CSV files.
+func (r *sourceRows) convertNumbers(row table.Row) {
+	for i := range min(len(row.Numeric), len(row.Cells)) {
+		cell := &row.Cells[i]
+		switch {
+		case !row.Numeric[i]:
+		case r.isExact && strings.HasSuffix(r.Header[i], "_at"):
+			at, err := time.Parse(time.DateTime, *cell)
+			if err != nil {
+				at, err = time.Parse(time.DateOnly, *cell)
+			}
+			if err == nil {
+				*cell = at.Format(time.RFC3339Nano)
+			}
+		case i < len(r.forms) && r.types[i] == amountColumn && r.forms[i].Decimal == ',':
+			*cell = strings.Replace(*cell, ".", ",", 1)
 		}
 	}
 }

@@ -55,6 +55,14 @@ func (f formatter) Count(n int64) string { return f.signed(n, scale0, 1) }
 // Rows formats the number of rows of a file.
 func (f formatter) Rows(n int) string { return f.Count(int64(n)) }
 
+// counted formats a number with the noun that it counts.
+func (f formatter) counted(n int64, singular, plural string) string {
+	if n == 1 {
+		plural = singular
+	}
+	return f.Count(n) + " " + plural
+}
+
 // Integer formats a quantity.
 func (f formatter) Integer(n int32) string { return f.Count(int64(n)) }
 
@@ -72,9 +80,9 @@ func (f formatter) Change(p *reports.Figure) string {
 	case p == nil:
 		return ""
 	case *p > 0:
-		return "+" + f.signed(int64(*p), scale1, 100) + " %"
+		return "+" + f.signed(int64(*p), scale2, 100) + " %"
 	}
-	return f.signed(int64(*p), scale1, 100) + " %"
+	return f.signed(int64(*p), scale2, 100) + " %"
 }
 
 func (f formatter) signed(n int64, scale number.Option, divisor int64) string {

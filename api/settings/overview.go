@@ -186,10 +186,10 @@ func tiles(s reports.Summary, f formatter) []tile {
 		newTile("revenue", "Revenue", fmt.Sprintf("%s gross sales − %s discounts", f.Money(now.Gross()), f.Money(now.Discounts))),
 		newTile("net_revenue", "Net revenue", fmt.Sprintf("%s revenue − %s refunds", f.Money(now.Revenue), f.Money(now.Refunds))),
 		newTile("orders", "Orders", "Orders placed in the period, without cancelled orders"),
-		newTile("avg_order_value", "Average order", fmt.Sprintf("%s revenue ÷ %s orders", f.Money(now.Revenue), f.Count(now.Orders))),
-		newTile("units_sold", "Units", fmt.Sprintf("Quantities of %s items of orders", f.Count(now.Items))),
+		newTile("avg_order_value", "Average order", fmt.Sprintf("%s revenue ÷ %s", f.Money(now.Revenue), f.counted(now.Orders, "order", "orders"))),
+		newTile("units_sold", "Units", "Quantities of "+f.counted(now.Items, "item", "items")+" of orders"),
 		profit, margin,
-		newTile("refunds", "Refunds", fmt.Sprintf("Amounts of %s refunds made in the period", f.Count(now.RefundCount))),
+		newTile("refunds", "Refunds", "Amounts of "+f.counted(now.RefundCount, "refund", "refunds")+" made in the period"),
 	}
 }
 
@@ -235,8 +235,9 @@ func (o *overviewPage) addCharts(s reports.Summary) {
 	}
 	o.Chart = chart.Chart{
 		ID: "revenue", Title: "Revenue by " + o.ByWhat, Compared: true, Format: o.Format.Axis,
-		Description: fmt.Sprintf("%s of revenue in %d bars, in front of the revenue of %s. The table has the same figures.",
-			o.Format.Money(s.Total.Revenue)+" "+o.Format.Currency, len(o.Rows), compared),
+		Description: fmt.Sprintf("%s of revenue in %s, in front of the revenue of %s. The table has the same figures.",
+			o.Format.Money(s.Total.Revenue)+" "+o.Format.Currency,
+			o.Format.counted(int64(len(o.Rows)), "bar", "bars"), compared),
 	}
 	o.Cumulative = chart.Chart{
 		ID: "cumulative", Title: "Revenue since the start of the period", Compared: true, Format: o.Format.Axis,

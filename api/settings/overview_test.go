@@ -103,14 +103,14 @@ func TestOverview(t *testing.T) {
 	}
 	page := s.mustGet(t, cookie, march, "en-GB,en;q=0.9")
 	mustHave(t, page, "1 Mar 2026 to 31 Mar 2026, compared with 1 Mar 2025 to 31 Mar 2025",
-		"Revenue 1,300.00 USD ▲ +225.0 % from 400.00 Calculation 1,300.00 gross sales − 0.00 discounts",
+		"Revenue 1,300.00 USD ▲ +225.00 % from 400.00 Calculation 1,300.00 gross sales − 0.00 discounts",
 		"Net revenue 1,287.66 USD", "1,300.00 revenue − 12.34 refunds",
-		"Orders 2 ▲ +100.0 % from 1", "Average order 650.00 USD", "Units 4 ",
+		"Orders 2 ▲ +100.00 % from 1", "Average order 650.00 USD", "Units 4 ",
 		"Gross profit 100.00 USD No comparison 23.08 % costed Calculation 300.00 revenue of items with a known cost − 200.00 cost",
 		"Margin 33.33 %", "Refunds 12.34 USD",
 		"Revenue by day", "2 Mar 300.00 0.00 1 0.00", "3 Mar 0.00 400.00 0 0.00", "10 Mar 0.00 0.00 0 12.34",
 		"Customers 0 New 0 Returning 0 Guest orders 2", "S-A S-A 300.00 400.00", "web 2 1,300.00 400.00")
-	mustHave(t, s.mustGet(t, cookie, march, "de"), "1.300,00 USD", "+225,0 %")
+	mustHave(t, s.mustGet(t, cookie, march, "de"), "1.300,00 USD", "+225,00 %")
 	mustHave(t, s.mustGet(t, cookie, march+"&compare=previous_period", "en"), "compared with 29 Jan 2026 to 28 Feb 2026")
 	mustHave(t, s.mustGet(t, cookie, "/overview?from=2025-03-01&to=2025-03-31", "en"), "Gross profit No costs known", "Margin No costs known")
 	mustHave(t, s.mustGet(t, cookie, "/overview?from=2025-01-01&to=2026-12-31", "en"), "Revenue by month", "Mar 2026 1,300.00 400.00")

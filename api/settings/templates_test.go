@@ -352,6 +352,37 @@ func TestEveryTemplateIsAPage(t *testing.T) {
 	}
 }
 
+func TestThePageOfAnImportNamesRowsThatHaveChanged(t *testing.T) {
+	t.Parallel()
+	p := &Pages{templates: parseTemplates()}
+	u := user{Format: sampleFormat(), Session: people.Session{
+		UserID: 1, Role: people.Admin, ConfirmedAt: time.Now(), Tenant: &sampleTenant,
+	}}
+	for state, failure := range map[changeplan.State]*string{
+		changeplan.Planned: new("Rows that have changed since the plan: 1."), changeplan.Applied: nil, changeplan.Undone: nil,
+	} {
+		page := importPage{
+			Import: imports.Import{
+				ID: 1, State: state, Failure: failure, AppliedAt: new(time.Now()), HasSkipped: true,
+				Counts: map[imports.Kind]imports.Counts{imports.Product: {Created: 1, Skipped: 1}},
+			},
+			Rows: []imports.PlanRow{{
+				Kind: imports.Product, Key: "Q", Action: imports.Created,
+				Changed: &imports.ChangedSince{Reason: "has changed since"},
+			}},
+		}
+		w := httptest.NewRecorder()
+		if err := p.show(w, http.StatusOK, "import", u, page); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`href="?action=skipped#rows"`, `value="skipped"`, "Not written: has changed since"} {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("the page of an import that is %s does not contain %s", state, want)
+			}
+		}
+	}
+}
+
 func TestChangesOfAPlanAreReadable(t *testing.T) {
 	t.Parallel()
 	row := imports.PlanRow{

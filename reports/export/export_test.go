@@ -51,7 +51,7 @@ func products(write func(reports.ProductSums) error) error {
 		{ProductID: new(int64(1042)), SKU: "00012345", Name: `Mug, 12" "blue"`,
 			Sums: reports.Sums{Units: 3, Revenue: 30_00, Cost: 10_00}},
 		{SKU: "=1+1", Name: "-cmd|' /c calc'!A0", Sums: reports.Sums{Units: 2, UnitsWithoutCost: 1, Revenue: 1, Cost: 2}},
-		{ProductID: new(int64(9007199254740993)), SKU: "'=1", Name: " _x0041_ <&> 界",
+		{ProductID: new(int64(9007199254740993)), SKU: "'=1", Name: " _x0041_x0042_ <&> 界",
 			Sums: reports.Sums{Units: 2147483647, Revenue: 9_999_999_999_99}},
 	} {
 		if err := write(p); err != nil {
@@ -100,7 +100,7 @@ func TestCSVFiles(t *testing.T) {
 			`revenue_without_cost,costed_percent,gross_sales,discounts,refunds,net_revenue
 1042,00012345,"Mug, 12"" ""blue""",3,30.00,10.00,20.00,66.67,0,0.00,100.00,30.00,0.00,0.00,30.00
 ,'=1+1,'-cmd|' /c calc'!A0,2,0.01,0.02,-0.01,-100.00,1,0.00,100.00,0.01,0.00,0.00,0.01
-9007199254740993,''=1," _x0041_ <&> 界",2147483647,9999999999.99,0.00,9999999999.99,100.00,0,` +
+9007199254740993,''=1," _x0041_x0042_ <&> 界",2147483647,9999999999.99,0.00,9999999999.99,100.00,0,` +
 			`0.00,100.00,9999999999.99,0.00,0.00,9999999999.99
 `},
 		{"channels", export.Channels(reports.Channels{Rows: s.Channels}), channelHeader + `
@@ -285,7 +285,7 @@ func TestCellsOfAWorkbookHaveTypes(t *testing.T) {
 			{"-100", "-100.00", false},
 		},
 		"B4": {
-			{"'=1", "'=1", true}, {" _x0041_ <&> 界", " _x0041_ <&> 界", true},
+			{"'=1", "'=1", true}, {" _x0041_x0042_ <&> 界", " _x0041_x0042_ <&> 界", true},
 			{"2147483647", "2,147,483,647", false}, {"9999999999.99", "9,999,999,999.99", false},
 		},
 	} {

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf16"
@@ -376,7 +377,7 @@ func (w *rowWriter) addRow(values []cell, style func(kind) string) {
 		w.xml.WriteString(`<c r="` + w.columns[i] + number + `"` + style(v.kind))
 		if v.kind == text {
 			w.xml.WriteString(` t="inlineStr"><is><t xml:space="preserve">`)
-			_ = xml.EscapeText(&w.xml, []byte(escapedCode.ReplaceAllString(cut(v.string), "_x005F$0"))) // no error in memory
+			_ = xml.EscapeText(&w.xml, []byte(escapeCodes(cut(v.string)))) // no error in memory
 			w.xml.WriteString(`</t></is></c>`)
 			continue
 		}
@@ -385,8 +386,24 @@ func (w *rowWriter) addRow(values []cell, style func(kind) string) {
 	w.xml.WriteString(`</row>`)
 }
 
-// escapedCode matches codes that a spreadsheet reads as a character.
-var escapedCode = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+// code matches the start of a text that a spreadsheet reads as a character.
+var code = regexp.MustCompile(`^_x[0-9A-Fa-f]{4}_`)
+
+// escapeCodes escapes what a spreadsheet would read as a code, and writes characters that XML cannot contain as codes.
+func escapeCodes(text string) string {
+	var escaped strings.Builder
+	for i, char := range text {
+		switch {
+		case char == '_' && code.MatchString(text[i:]):
+			escaped.WriteString("_x005F_")
+		case char < ' ' && !strings.ContainsRune("\t\n\r", char) || char == '\uFFFE' || char == '\uFFFF':
+			fmt.Fprintf(&escaped, "_x%04X_", char)
+		default:
+			escaped.WriteRune(char)
+		}
+	}
+	return escaped.String()
+}
 
 // setLayout sets the widths of the columns, and keeps their names visible. It removes the dimension of the sheet, which
 // some readers use instead of the rows.

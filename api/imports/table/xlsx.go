@@ -325,14 +325,14 @@ func (s *sheetReader) date(days float64) string {
 		return plainNumber(days)
 	}
 	at := epoch.Add(time.Duration(days) * 24 * time.Hour).
-		Add(time.Duration((days-float64(int64(days)))*24*3600*1000+0.5) * time.Millisecond).Round(time.Second)
+		Add(time.Duration((days-float64(int64(days)))*24*3600*1000+0.5) * time.Millisecond)
 	switch {
 	case days < 1:
 		return at.Format(time.TimeOnly)
 	case at.Equal(at.Truncate(24 * time.Hour)):
 		return at.Format(time.DateOnly)
 	}
-	return at.Format(time.DateTime)
+	return at.Format(time.DateTime + ".999")
 }
 
 // readText reads to the end of an element, and returns the text of v and the texts of t in it, without phonetic hints.
