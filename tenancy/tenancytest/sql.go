@@ -154,14 +154,20 @@ type planNode struct {
 	Plans    []planNode `json:"Plans"`
 }
 
-// appendLines leaves out Result and Subquery Scan nodes, which pass rows on or evaluate
-// the tenant's policy.
+// appendLines leaves out Result and Subquery Scan nodes, which pass rows on or evaluate the tenant's policy. PostgreSQL
+// evaluates subqueries there or in the node below, which depends on the sample of its statistics.
 func (n planNode) appendLines(lines []string, indent string) []string {
 	kind, _, _ := strings.Cut(n.Subplan, " ")
 	if kind == "CTE" {
 		kind = n.Subplan
 	}
 	if n.Type == "Result" || n.Type == "Subquery Scan" {
+		isBelow := func(child planNode) bool { return child.Subplan == "" }
+		if i := slices.IndexFunc(n.Plans, isBelow); i >= 0 {
+			below := n.Plans[i]
+			below.Plans = slices.Concat(below.Plans, slices.DeleteFunc(slices.Clone(n.Plans), isBelow))
+			n.Plans = []planNode{below}
+		}
 		for _, child := range n.Plans {
 			child.Subplan = cmp.Or(child.Subplan, n.Subplan)
 			lines = child.appendLines(lines, indent)

@@ -79,6 +79,6 @@ select p.id, p.created_at, p.updated_at,
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products
---   Index Scan using categories_tenant_id_name_key on categories (SubPlan)
---   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
---   Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

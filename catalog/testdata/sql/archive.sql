@@ -40,8 +40,8 @@ select s.product_id, s.warehouse_id, s.quantity,
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Index Scan using stock_pkey on stock
---     Index Scan using products_pkey on products (SubPlan)
---     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
+--       Index Scan using products_pkey on products (SubPlan)
+--       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select id, sku, images
   from products
@@ -66,6 +66,6 @@ select a.id, a.product_id, a.type, a.quantity, a.warehouse_id, a.quantity_before
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Index Scan using inventory_adjustments_pkey on inventory_adjustments
---     Index Scan using products_pkey on products (SubPlan)
---     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
---     Index Scan using api_keys_request on api_keys (SubPlan)
+--       Index Scan using products_pkey on products (SubPlan)
+--       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
+--       Index Scan using api_keys_request on api_keys (SubPlan)

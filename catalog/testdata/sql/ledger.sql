@@ -24,4 +24,4 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Index Scan using inventory_adjustments_product on inventory_adjustments
---     Index Scan using api_keys_request on api_keys (SubPlan)
+--       Index Scan using api_keys_request on api_keys (SubPlan)

@@ -40,7 +40,7 @@ select period, channel, key,
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
---   Index Scan using channels_pkey on channels (SubPlan)
+--     Index Scan using channels_pkey on channels (SubPlan)
 
 with sales as (
      select null::int as period, o.channel, 0::bigint as key, o.placed_at as at,

@@ -115,6 +115,6 @@ select period, channel, key,
 --             Index Only Scan using unpacked_sums_month on unpacked_sums
 --           Function Scan
 --         Index Scan using sales_rollups_pkey on sales_rollups
---   Index Scan using categories_tenant_id_name_key on categories (SubPlan)
---   Limit (SubPlan)
---     Index Scan using sold_products_category on sold_products
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Limit (SubPlan)
+--       Index Scan using sold_products_category on sold_products

@@ -115,6 +115,6 @@ select period, channel, key,
 --             Index Only Scan using unpacked_sums_month on unpacked_sums
 --           Function Scan
 --         Index Scan using sales_rollups_pkey on sales_rollups
---   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
---   Limit (SubPlan)
---     Index Scan using sold_products_seller on sold_products
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Limit (SubPlan)
+--       Index Scan using sold_products_seller on sold_products

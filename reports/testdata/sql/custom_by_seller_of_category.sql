@@ -199,6 +199,6 @@ select period, channel, key,
 --               Index Scan using order_items_pkey on order_items
 --           Hash
 --             Index Scan using sold_products_category on sold_products
---   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
---   Limit (SubPlan)
---     Index Scan using sold_products_seller on sold_products
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Limit (SubPlan)
+--       Index Scan using sold_products_seller on sold_products

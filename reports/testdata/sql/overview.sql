@@ -92,7 +92,7 @@ select period, channel, key,
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
---   Index Scan using channels_pkey on channels (SubPlan)
+--     Index Scan using channels_pkey on channels (SubPlan)
 
 select p.customer_ids, p.guests
   from packed_customers p

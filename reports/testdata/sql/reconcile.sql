@@ -176,7 +176,7 @@ select period, channel, key,
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
---   Index Scan using channels_pkey on channels (SubPlan)
+--     Index Scan using channels_pkey on channels (SubPlan)
 
 with sales as (
      select width_bucket(day, $4::date[]) as period, channel, key,

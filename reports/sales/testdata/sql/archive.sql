@@ -9,7 +9,7 @@ select identifier, label, takes_stock, when_short, warehouse_id,
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Index Scan using channels_pkey on channels
---     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
+--       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select c.id as row_id, c.number as id, c.name, c.email, c.created_at, c.erased_at
   from customers c
@@ -96,4 +96,4 @@ select r.id, r.refunded_at, r.amount, r.reference, r.content,
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Index Scan using refunds_refunded on refunds
---     Index Scan using orders_pkey on orders (SubPlan)
+--       Index Scan using orders_pkey on orders (SubPlan)

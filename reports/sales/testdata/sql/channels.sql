@@ -15,4 +15,4 @@ created_at, updated_at
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Index Scan using channels_pkey on channels
---     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
+--       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

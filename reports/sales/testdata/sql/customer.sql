@@ -21,6 +21,6 @@ select c.id as row_id, c.number as id, c.name, c.email, c.created_at, c.erased_a
 --       Aggregate
 --         Nested Loop Inner
 --           Index Scan using orders_customer on orders
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --           Aggregate
 --             Index Scan using refunds_tenant_id_order_id_reference_key on refunds

@@ -65,9 +65,9 @@ select o.id, o.number, o.placed_at, o.channel,
 --     Limit (InitPlan)
 --       Limit
 --         Index Scan using orders_placed on orders
---       Aggregate (SubPlan)
---         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
---       Index Scan using cancellations_pkey on cancellations (SubPlan)
+--         Aggregate (SubPlan)
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--         Index Scan using cancellations_pkey on cancellations (SubPlan)
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

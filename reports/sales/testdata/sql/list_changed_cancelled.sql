@@ -21,7 +21,7 @@ select
 --     Append
 --       Bitmap Heap Scan on orders
 --         Bitmap Index Scan using orders_created
---       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --       Nested Loop Inner
 --         Unique
 --           Sort
@@ -76,7 +76,7 @@ select o.id, o.number, o.placed_at, o.channel,
 --         Append
 --           Bitmap Heap Scan on orders
 --             Bitmap Index Scan using orders_created
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --           Nested Loop Inner
 --             Unique
 --               Sort

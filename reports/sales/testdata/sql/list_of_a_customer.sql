@@ -39,8 +39,8 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Nested Loop Left
 --     Limit (InitPlan)
 --       Sort
---         Index Scan using customers_tenant_id_number_key on customers (InitPlan)
 --         Index Scan using orders_customer on orders
+--           Index Scan using customers_tenant_id_number_key on customers (InitPlan)
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

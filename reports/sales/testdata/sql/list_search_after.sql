@@ -40,10 +40,10 @@ select o.id, o.number, o.placed_at, o.channel,
 --       Function Scan on unnest (InitPlan)
 --       Limit
 --         Index Scan using orders_tenant_id_number_key on orders
---       Aggregate (SubPlan)
---         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
---       Index Scan using cancellations_pkey on cancellations (SubPlan)
---       Index Scan using customers_pkey on customers (SubPlan)
+--         Aggregate (SubPlan)
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--         Index Scan using cancellations_pkey on cancellations (SubPlan)
+--         Index Scan using customers_pkey on customers (SubPlan)
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

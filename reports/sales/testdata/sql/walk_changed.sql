@@ -23,7 +23,7 @@ select count(*)
 --     Limit
 --       Append
 --         Index Only Scan using orders_created on orders
---         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --         Nested Loop Inner
 --           Unique
 --             Sort
@@ -72,9 +72,9 @@ select o.id, o.number, o.placed_at, o.channel,
 --       Limit
 --         Index Scan using orders_placed on orders
 --           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---       Aggregate (SubPlan)
---         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
---       Index Scan using cancellations_pkey on cancellations (SubPlan)
+--         Aggregate (SubPlan)
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--         Index Scan using cancellations_pkey on cancellations (SubPlan)
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner
