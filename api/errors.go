@@ -118,7 +118,9 @@ var domainErrors = []struct {
 	{err: idempotency.ErrInProgress, code: IdempotencyInProgress},
 	{
 		err: idempotency.ErrReused, code: IdempotencyKeyReused,
-		details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path, parameters or body, or by a key with other permissions"}},
+		details: tenancy.InvalidError{"Idempotency-Key": {
+			"was used with another path, parameters or body, or by a key with other permissions",
+		}},
 	},
 	{err: changeplan.ErrState, code: InvalidState},
 	{err: catalog.ErrPrecondition, code: PreconditionFailed},

@@ -202,7 +202,7 @@ func (j *Jobs) WriteRefused(ctx context.Context, tenant tenancy.ID, i Import, w 
 
 func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, file File, w io.Writer) error {
 	out := csv.NewWriter(w)
-	header, isOwn := slices.Clone(file.Header), slices.Contains(Files, file.Format)
+	header := slices.Clone(file.Header)
 	if hasReasons(header) {
 		header = header[:len(header)-1]
 	}
@@ -239,19 +239,7 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 					continue
 				}
 				written.add(line)
-				cells := slices.Clone(of.Cells)
-				if len(cells) == len(file.Header) {
-					cells = cells[:len(header)] // without an earlier reason
-				}
-				for c, cell := range cells {
-					if isOwn { // other systems do not guard cells
-						cell = csvcell.Unguard(cell)
-					}
-					cells[c] = csvcell.Guard(cell)
-				}
-				for len(cells) < len(header) {
-					cells = append(cells, "")
-				}
+				cells := guarded(file, of.Cells, len(header))
 				if err := out.Write(append(cells, strings.Join(reasons[n], "; "))); err != nil {
 					return err
 				}
@@ -260,6 +248,25 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// guarded returns at least the number of cells of a row that its file of refused rows has before the reason.
+func guarded(file File, row []string, columns int) []string {
+	cells := slices.Clone(row)
+	if len(cells) == len(file.Header) {
+		cells = cells[:columns] // without an earlier reason
+	}
+	isOwn := slices.Contains(Files, file.Format)
+	for i, cell := range cells {
+		if isOwn { // other systems do not guard cells
+			cell = csvcell.Unguard(cell)
+		}
+		cells[i] = csvcell.Guard(cell)
+	}
+	for len(cells) < columns {
+		cells = append(cells, "")
+	}
+	return cells
 }
 
 // ReasonColumn is the last column in a file of refused rows. It has the reasons.

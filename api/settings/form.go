@@ -86,7 +86,8 @@ var options = map[string][]option{
 	},
 	"role": {
 		{"viewer", "Viewer", "View sales, products, orders with their customers, change plans, API keys, usage and members."},
-		{"admin", "Admin", "Also erase customers, run imports and change plans, download everything, manage API keys and webhooks, and read the audit log."},
+		{"admin", "Admin", "Also erase customers, run imports and change plans, download everything, manage API keys and " +
+			"webhooks, and read the audit log."},
 		{"owner", "Owner", "Full access, including managing members."},
 	},
 	// The days that the page about usage shows.
