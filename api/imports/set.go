@@ -28,7 +28,7 @@ type reading struct {
 
 	nameByID map[Kind]map[string]string // of our references
 	sold     soldItems
-	products map[uint64]productRow // of other systems, by the hash of the SKU
+	products map[uint64]uint64 // the hash of the last content of a product by the hash of its SKU
 	seed     maphash.Seed
 	file     string // of the last record
 	done     int64  // rows
@@ -148,7 +148,7 @@ func (r *reading) examine(ctx context.Context, s *source) error {
 func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r.nameByID, r.sold = map[Kind]map[string]string{}, r.newSoldItems()
-		r.products, r.seed = map[uint64]productRow{}, maphash.MakeSeed()
+		r.products, r.seed = map[uint64]uint64{}, maphash.MakeSeed()
 		r.done = 0
 		stopped := false
 		each := func(g group) bool {
@@ -232,39 +232,26 @@ func (r *reading) recordsOf(g group) []Record {
 	isCancelled := slices.ContainsFunc(records, func(r Record) bool { return r.Kind == Cancellation })
 	for i := range records {
 		records[i].Cancelled = isCancelled && records[i].Kind == Order
-		if c.kind == Product && !c.isExact {
-			r.checkRepeatedSKU(c.source, &records[i])
+		if c.kind == Product && !c.isExact { // our own files may have several rows of a product
+			r.noteRepeatedSKU(&records[i])
 		}
 	}
 	return records
 }
 
-// productRow is the row of a product, and the hash of its content.
-type productRow struct {
-	content      uint32
-	source, line int32
-}
-
-// checkRepeatedSKU refuses a product whose SKU an earlier row has with other content, which it would overwrite. Our own
-// files may have several rows of a product.
-func (r *reading) checkRepeatedSKU(s *source, record *Record) {
-	if record.Product == nil || record.Product.SKU.Value == "" {
+// noteRepeatedSKU adds a note to a product whose SKU an earlier row has with other content, which it replaces.
+func (r *reading) noteRepeatedSKU(record *Record) {
+	if record.Product == nil || record.Product.SKU.Value == "" || len(record.Invalid) > 0 {
 		return
 	}
 	content, _ := json.Marshal(record.Product) // has no values that cannot be encoded
-	row := productRow{
-		uint32(maphash.Bytes(r.seed, content)), int32(slices.Index(r.sources, s)), int32(record.Rows[0].Line),
+	sku, hash := maphash.String(r.seed, strings.TrimSpace(record.Product.SKU.Value)), maphash.Bytes(r.seed, content)
+	earlier, exists := r.products[sku]
+	if exists && earlier != hash {
+		record.Notes = append(record.Notes, Note{Text: "replaces the values of an earlier row with the same SKU"})
 	}
-	hash := maphash.String(r.seed, strings.TrimSpace(record.Product.SKU.Value))
-	switch first, exists := r.products[hash]; {
-	case exists && first.content == row.content && len(record.Invalid) == 0:
-		record.Product, record.Ignored = nil, "repeats "+lineOf(r.sources[first.source], int(first.line))
-	case exists:
-		record.Invalid.Add("sku", "is also in %s with other content", lineOf(r.sources[first.source], int(first.line)))
-	case len(r.products) == maxOrderIDs:
-		record.Invalid.Add("sku", "is one of more than %d", maxOrderIDs)
-	default:
-		r.products[hash] = row
+	if exists || len(r.products) < maxOrderIDs {
+		r.products[sku] = hash
 	}
 }
 

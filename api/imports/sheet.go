@@ -341,8 +341,11 @@ func (b *builder) sameSale(first, c cells) {
 	if len(b.Invalid["currency"]) == 0 {
 		b.currency(c.text("currency"))
 	}
-	if customer := c.first(ofCustomer...); customer != "" && customer != first.first(ofCustomer...) {
-		b.Invalid.Add("customer", "differs in line %d", c.line)
+	for _, field := range ofCustomer {
+		if known, sent := first.text(field), c.text(field); known != "" && sent != "" && sent != known {
+			b.Invalid.Add("customer", "differs in line %d", c.line)
+			break
+		}
 	}
 	day := func(c cells) string { return c.moment("placed_at").In(c.zone).Format(time.DateOnly) }
 	if at := c.text("placed_at"); at != "" && at != first.text("placed_at") && day(c) != day(first) {
