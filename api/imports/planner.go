@@ -194,15 +194,15 @@ func (p *planner) findNamed(ctx context.Context, records []Record) error {
 	if len(named) == 0 {
 		return nil
 	}
-	numbers := slices.Collect(maps.Keys(named))
-	return p.sales.OrdersByNumber(ctx, p.tenant, numbers, func(o sales.StoredOrder) error {
-		for _, r := range named[o.Number] {
+	stored, err := p.sales.StoredNumbers(ctx, p.tenant, slices.Collect(maps.Keys(named)))
+	for _, number := range stored {
+		for _, r := range named[number] {
 			delete(r.Invalid, "order_number")
-			r.Refund.OrderNumber = o.Number
-			r.Refund.Reference = new(p.equal.reference("import:", o.Number, *r.Refund.RefundedAt, r.Refund.Amount))
+			r.Refund.OrderNumber = number
+			r.Refund.Reference = new(p.equal.reference("import:", number, *r.Refund.RefundedAt, r.Refund.Amount))
 		}
-		return nil
-	})
+	}
+	return err
 }
 
 func (p *planner) addPart(kind Kind, rows []PlannedRow) error {

@@ -347,8 +347,11 @@ func (b *builder) sameSale(first, c cells) {
 			break
 		}
 	}
-	day := func(c cells) string { return c.moment("placed_at").In(c.zone).Format(time.DateOnly) }
-	if at := c.text("placed_at"); at != "" && at != first.text("placed_at") && day(c) != day(first) {
+	if sent := c.text("placed_at"); sent == "" || sent == first.text("placed_at") || b.Order.PlacedAt.IsZero() {
+		return
+	}
+	day := func(at time.Time) string { return at.In(c.zone).Format(time.DateOnly) }
+	if at := c.moment("placed_at"); !at.IsZero() && day(at) != day(b.Order.PlacedAt) {
 		b.Invalid.Add("placed_at", "is on another day in line %d", c.line)
 	}
 }

@@ -49,6 +49,19 @@ select `+orderColumns+`
 	return found[0], nil
 }
 
+// StoredNumbers returns the numbers of orders that exist.
+func (s *Store) StoredNumbers(ctx context.Context, tenant tenancy.ID, numbers []string) ([]string, error) {
+	rows, err := tenancy.All[struct{ Number string }](ctx, s.db, tenant, `
+		select o.number
+		  from unnest($2::text[]) n (number)
+		 cross join lateral (select number from orders where tenant_id = $1 and number = n.number limit 1) o`,
+		tenant, numbers)
+	if err != nil {
+		return nil, fmt.Errorf("look up %d orders: %w", len(numbers), err)
+	}
+	return column(rows, func(row struct{ Number string }) string { return row.Number }), nil
+}
+
 // OrdersByNumber calls f with the orders that exist, with lines and refunds. It reads parts, because an order may have
 // thousands of lines. Orders of a part may change between its queries.
 func (s *Store) OrdersByNumber(
