@@ -239,7 +239,7 @@ func (r *reading) recordsOf(g group) []Record {
 	return records
 }
 
-// noteRepeatedSKU adds a note to a product whose SKU an earlier row has with other content, which it replaces.
+// noteRepeatedSKU adds a note to a product that replaces other values of an earlier row with the same SKU.
 func (r *reading) noteRepeatedSKU(record *Record) {
 	if record.Product == nil || record.Product.SKU.Value == "" || len(record.Invalid) > 0 {
 		return

@@ -97,8 +97,11 @@ type recorder struct {
 
 func (r *recorder) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
-	r.text = append(r.text[:copy(r.text, r.text[r.taken:])], p[:n]...)
-	r.taken = 0
+	if r.taken > 0 { // otherwise the start of a long row would be copied with each read
+		r.text = r.text[:copy(r.text, r.text[r.taken:])]
+		r.taken = 0
+	}
+	r.text = append(r.text, p[:n]...)
 	return n, err
 }
 
