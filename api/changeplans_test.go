@@ -151,6 +151,10 @@ func TestAPlanNamesTheRowsThatHaveChanged(t *testing.T) {
 	if undone := a.planAction(t, plan.Data.ID, "undo", ""); undone.Data.State != "undone" {
 		t.Errorf("the plan is %s, want it undone", undone.Data.State)
 	}
+	rows = a.try(t, call{method: "GET", path: fmt.Sprintf("/api/plans/%d?action=refused", plan.Data.ID), wantStatus: 200})
+	if all := mustDecode[planResponse](t, rows.body).Data.Rows; len(all) != 1 || *all[0].SKU != "B" {
+		t.Errorf("refused rows after the undo = %+v, want that of B", all)
+	}
 	a.mustHave(t, "A", `"price":"5.00"`)
 	a.mustHave(t, "A", `"tags":[]`)
 	a.mustHave(t, "B", `"price":"8.00"`)

@@ -389,6 +389,7 @@ func (m *Importer) Undo(
 	if err := json.Unmarshal(part.Result, &applied); err != nil {
 		return changeplan.Result{}, fmt.Errorf("read the result of a part: %w", err)
 	}
+	undone.Rows = applied.Rows // what happened to the rows
 	var err error
 	if part.Part == 0 {
 		err = m.forget(ctx, tenant, plan)
