@@ -68,7 +68,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 	defer s.WaitsForClient(r.Context(), false)
 	body := &timedBody{
 		body: r.Body, ctx: r.Context(), controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout,
-		ticket: stateOf(r).ticket,
+		ticket: stateOf(r).ticket, ended: r.Body == http.NoBody,
 	}
 	// The first buffer is small because many clients may be slow. Small buffers would use much CPU time for a large
 	// body.
@@ -132,6 +132,7 @@ type timedBody struct {
 	read       int64 // bytes
 	part       int64 // the number of bytes at which the deadline moves
 	small      bool  // the last Read returned fewer bytes than smallRead
+	ended      bool  // at its end
 	err        error // the last error, except io.EOF
 }
 
@@ -145,14 +146,16 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		defer release()
 		defer time.AfterFunc(readTurn, release).Stop()
 	}
-	if b.read >= b.part {
+	// After its end, the server reads until the client disconnects. A deadline would cancel the context of this request
+	// and of all later ones on the connection.
+	if b.read >= b.part && !b.ended {
 		runtime.Gosched() // requests that need little of the CPU run first
 		_ = b.controller.SetReadDeadline(time.Now().Add(b.timeout))
 		b.part += bodyPart
 	}
 	n, err := b.body.Read(p)
 	b.read += int64(n)
-	b.small = n < smallRead
+	b.small, b.ended = n < smallRead, err == io.EOF
 	if err != nil && err != io.EOF {
 		b.err = err
 	}

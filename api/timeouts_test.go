@@ -18,6 +18,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -283,6 +284,28 @@ func TestFormTimeout(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 4") {
 		t.Errorf("= %q, %v, want a refusal and the end of the connection", answer, err)
+	}
+}
+
+// The time for a body ends with it. A body without bytes, and one that ends with a part, have another last read.
+func TestABodyTimeoutDoesNotEndTheHandler(t *testing.T) {
+	t.Parallel()
+	const timeout = 100 * time.Millisecond
+	wait := func(w http.ResponseWriter, r *http.Request) error {
+		select {
+		case <-r.Context().Done():
+			return r.Context().Err()
+		case <-time.After(disconnectDelay + 5*timeout):
+			return writeData(w, http.StatusOK, "done")
+		}
+	}
+	a := newAPI(t, with(route{"POST", "/api/slow", keys.ProductsWrite, wait, options{class: admission.Bulk}}),
+		func(s *Server) { s.limits.bodyTimeout = timeout })
+	for _, size := range []int{0, 1, bodyPart - 1, bodyPart, bodyPart + 1, 2 * bodyPart} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			a.try(t, call{method: "POST", path: "/api/slow", body: strings.Repeat("x", size), wantStatus: 200})
+		})
 	}
 }
 
