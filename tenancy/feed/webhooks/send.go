@@ -198,6 +198,9 @@ func (s *Store) post(ctx context.Context, w Webhook, m message) (status int, res
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body would last as long as the receiver wants
+		return resp.StatusCode, nil, nil
+	}
 	response, err = io.ReadAll(io.LimitReader(resp.Body, keptResponse))
 	if err == nil { // the connection can be used again if the response ends here
 		_, _ = io.CopyN(io.Discard, resp.Body, maxResponse-keptResponse)

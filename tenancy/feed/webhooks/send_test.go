@@ -242,6 +242,34 @@ func TestASlowReceiverTimesOut(t *testing.T) {
 	}
 }
 
+// After 101, the timeout of net/http no longer applies, and the body ends only with the connection.
+func TestAReceiverCannotSwitchProtocols(t *testing.T) {
+	t.Parallel()
+	closed := make(chan error, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		}
+		if err == nil {
+			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_, err = conn.Read(make([]byte, 1))
+			conn.Close()
+		}
+		closed <- err
+	}))
+	defer receiver.Close()
+	s := newSender(true)
+	s.client.Timeout = 50 * time.Millisecond
+	d := s.send(t.Context(), Webhook{URL: receiver.URL, Secret: newSecret()}, testMessage())
+	if d.Succeeded || d.Status == nil || *d.Status != http.StatusSwitchingProtocols {
+		t.Errorf("delivery: %+v, want a failure with 101", d)
+	}
+	if err := <-closed; !errors.Is(err, io.EOF) {
+		t.Errorf("the receiver got %v, want the end of the connection", err)
+	}
+}
+
 func TestProblemsNameNoAddress(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
