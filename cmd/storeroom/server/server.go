@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,6 +37,7 @@ type Options struct {
 // Run serves until ctx is done and then shuts down. It returns an error if requests had to be aborted.
 func Run(ctx context.Context, o Options) (err error) {
 	memory := config.SetRuntime(config.Environment(os.Environ()))
+	log.SetOutput(io.Discard) // net/http writes there what receivers of webhooks send without a request
 	stderr := newStderrHandler(o.Stderr, o.LogFormat, o.LogLevel)
 	onlyStderr := slog.New(logHandler{stderr, slog.DiscardHandler, o.LogLevel})
 	ops := &opsPort{version: o.Version}

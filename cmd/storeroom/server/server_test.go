@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -174,6 +176,22 @@ func TestListenNamesAPortInUse(t *testing.T) {
 	if want := "STOREROOM_ADDR: " + used + " is in use by another program"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("Listen = %v, want %q", err, want)
+	}
+}
+
+// The receiver of a webhook must not be able to write to the log.
+func TestNothingIsWrittenToTheStandardLog(t *testing.T) {
+	before := log.Writer()
+	defer log.SetOutput(before)
+	var written strings.Builder
+	log.SetOutput(&written)
+	cfg := config.Config{BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1:80"}, DatabaseURL: "nonsense"}
+	if err := Run(t.Context(), Options{Config: cfg, Stderr: io.Discard, Listener: mustListen(t)}); err == nil {
+		t.Error("Run without a database returns no error")
+	}
+	log.Print("unsolicited")
+	if written.Len() > 0 {
+		t.Errorf("the standard log has %q", written.String())
 	}
 }
 
