@@ -864,15 +864,28 @@ func TestAShutdownReleasesEndpoints(t *testing.T) {
 // attempt waits, and the endpoint is paused in the end.
 func TestAMessageThatCannotBeMadeFails(t *testing.T) {
 	t.Parallel()
+	for name, encode := range map[string]func() error{
+		"an error": func() error { return errors.New("too slow") },
+		"a panic":  func() error { panic("a fault") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkFailure(t, func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
+				return nil, encode()
+			})
+		})
+	}
+}
+
+func checkFailure(t *testing.T, encode Encode) {
+	t.Helper()
 	s := newShop(t)
 	url := "https://example.com"
 	w := s.mustCreate(t, Fields{URL: &url})
 	s.mustChange(t, "one")
 	hooks := s.instance()
 	hooks.timing.pause = time.Hour
-	hooks.Start(t.Context(), func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
-		return nil, errors.New("too slow")
-	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	hooks.Start(t.Context(), encode, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	t.Cleanup(hooks.Close)
 	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts == 1 })
 	if got := s.mustGet(t, w.ID); got.FailingSince == nil || time.Until(got.NextAttemptAt) < 5*time.Minute {

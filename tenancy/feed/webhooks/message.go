@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,21 @@ import (
 type Encode func(
 	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
 ) ([]json.RawMessage, error)
+
+// recovered returns a function that returns a panic of encode as an error. Otherwise one object would end every instance
+// that sends it.
+func recovered(encode Encode) Encode {
+	return func(
+		ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
+	) (texts []json.RawMessage, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+			}
+		}()
+		return encode(ctx, tenant, names, entries)
+	}
+}
 
 const idlePause = 20 * time.Hour // renews the cursor of an endpoint without changes before it expires
 

@@ -46,7 +46,7 @@ type claim struct {
 
 // Start delivers changes in the background until ctx or Close ends it.
 func (s *Store) Start(ctx context.Context, encode Encode, logger *slog.Logger) {
-	s.workers.Go(func() { s.deliverPeriodically(ctx, encode, logger) })
+	s.workers.Go(func() { s.deliverPeriodically(ctx, recovered(encode), logger) })
 }
 
 // deliverPeriodically begins with few workers, so that instances do not send everything at once after an outage.
