@@ -91,8 +91,11 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 // customers:read, so that permission is part of the method.
 func newFingerprint(r *http.Request) hash.Hash {
 	method := r.Method
-	if stateOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
-		method += " without customers"
+	switch stateOf(r).route.permission {
+	case keys.OrdersWrite, keys.ImportsWrite:
+		if !principal(r).Permissions.Allow(keys.CustomersRead) {
+			method += " without customers"
+		}
 	}
 	path := r.URL.RawPath
 	if r.URL.RawQuery != "" {

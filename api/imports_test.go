@@ -329,3 +329,18 @@ func TestAnUploadIsStoredOncePerIdempotencyKey(t *testing.T) {
 	}
 	send("three", importProducts+"C,Cup,1,1\n", 422, IdempotencyKeyReused)
 }
+
+// The response to a key with customers:read has examples of cells, which may be names.
+func TestAReplayOfAnImportHidesNamesFromOtherKeys(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	i := a.mustImport(t, "", "sales.csv", "Receipt,Buyer,Thing,Paid\n1,Ann Lee,Axe,5.00\n")
+	c := call{
+		method: "POST", path: fmt.Sprintf("/api/imports/%d/cancel", i.ID), header: keyed("cancel"), wantStatus: 202,
+		want: []string{"Ann Lee"},
+	}
+	first := a.try(t, c)
+	a.mustReplay(t, c, first)
+	c.key, c.wantStatus, c.wantCode, c.want = a.mustKey(t, a.tenant, "imports:write"), 422, IdempotencyKeyReused, nil
+	a.try(t, c)
+}
