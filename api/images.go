@@ -16,6 +16,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
@@ -96,7 +97,7 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 	}
 	ctx := r.Context()
 	if err := s.Catalog.CheckUpload(ctx, tenant(r), product, s.MediaQuota); err != nil {
-		return err
+		return s.replayUpload(w, r, boundary, err)
 	}
 	buffer := stateOf(r).ticket.NewSpool()
 	defer buffer.Close()
@@ -131,6 +132,24 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 	_, invalid := errors.AsType[tenancy.InvalidError](err)
 	isUsed = !replayed && !invalid && !errors.Is(err, tenancy.ErrNotFound)
 	return err
+}
+
+// replayUpload sends the stored response of an upload that is repeated, although another one is refused with err.
+func (s *Server) replayUpload(w http.ResponseWriter, r *http.Request, boundary string, err error) error {
+	return s.onceFor(func(*http.Request) (idempotency.Fingerprint, error) {
+		digest := newFingerprint(r)
+		part, readErr := multipart.NewReader(stateOf(r).body.Reader(), boundary).NextRawPart()
+		if readErr == nil {
+			_, readErr = io.Copy(copyWriter{digest, r.Context(), stateOf(r).ticket}, part)
+		}
+		switch {
+		case errors.Is(readErr, admission.ErrBusy):
+			return idempotency.Fingerprint{}, readErr
+		case readErr != nil: // the form is not valid, so it was not stored
+			return idempotency.Fingerprint{}, err
+		}
+		return idempotency.Fingerprint(digest.Sum(nil)), nil
+	}, func(http.ResponseWriter, *http.Request) error { return err })(w, r)
 }
 
 // discard deletes a file that no product uses. If it fails, the file is deleted in an hour.

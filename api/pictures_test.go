@@ -238,6 +238,29 @@ func TestAnUploadWithAnIdempotencyKeyIsStoredOnce(t *testing.T) {
 	}
 }
 
+// An upload that was stored can be repeated although there is no room for another one, or the product was deleted.
+func TestAnUploadIsReplayedAfterTheLastOne(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(s *Server) { s.MediaQuota = 1 })
+	product := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+	keyed := func(key string, content []byte) call {
+		c := upload(product, "file", "a.jpg", content)
+		c.header["Idempotency-Key"] = []string{key}
+		return c
+	}
+	first := a.send(t, keyed("last", aJPEG()))
+	a.mustReplay(t, keyed("last", aJPEG()), first)
+	other := keyed("last", append(aJPEG(), 0))
+	other.wantStatus, other.wantCode = 422, IdempotencyKeyReused
+	a.try(t, other)
+	more := keyed("more", aJPEG())
+	more.wantStatus, more.wantCode, more.want = 422, ValidationError, []string{"would exceed the storage"}
+	a.try(t, more)
+	a.try(t, more) // the key is free
+	a.try(t, call{method: "DELETE", path: fmt.Sprint("/api/products/", product), wantStatus: 204})
+	a.mustReplay(t, keyed("last", aJPEG()), first)
+}
+
 // An upload waits only for other uploads, without a connection to PostgreSQL.
 func TestAnUploadCostsOthersNothing(t *testing.T) {
 	t.Parallel()
