@@ -927,8 +927,9 @@ func TestATenantLeavesQueriesToOthers(t *testing.T) {
 	if hooks.shares.each >= cap(hooks.queries) || len(hooks.queries) != hooks.shares.each {
 		t.Errorf("a tenant has %d of %d queries", len(hooks.queries), cap(hooks.queries))
 	}
-	w.DeliveredTo = feed.Start.String(other)
-	if _, err := hooks.next(t.Context(), other, w, encodeIDs); err != nil {
+	ofOther := w // the workers read w
+	ofOther.DeliveredTo = feed.Start.String(other)
+	if _, err := hooks.next(t.Context(), other, ofOther, encodeIDs); err != nil {
 		t.Errorf("the message of another tenant: %v", err)
 	}
 	close(end)
