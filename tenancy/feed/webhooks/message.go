@@ -24,8 +24,8 @@ type Encode func(
 	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
 ) ([]json.RawMessage, error)
 
-// recovered returns a function that returns a panic of encode as an error. Otherwise one object would end every instance
-// that sends it.
+// recovered returns a function that returns a panic of encode as an error. Otherwise one object would end every
+// instance that sends it.
 func recovered(encode Encode) Encode {
 	return func(
 		ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
