@@ -36,17 +36,29 @@ type formatter struct {
 
 // newFormatter uses the first language that the browser accepts, or English.
 func newFormatter(r *http.Request, t *tenancy.Tenant) (formatter, error) {
-	accepted, _, err := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
-	if err != nil || len(accepted) == 0 {
-		accepted = []language.Tag{language.English}
-	}
-	f := formatter{printer: message.NewPrinter(accepted[0])}
+	f := formatter{printer: message.NewPrinter(acceptedLanguage(r))}
 	if t == nil {
 		return f, nil
 	}
 	f.Currency = t.Currency
+	var err error
 	f.zone, err = t.Location()
 	return f, err
+}
+
+// acceptedLanguage returns the language with its script and region, but without extensions: x/text never stops
+// searching for the digits of some, such as zh-Hant-u-nu-thai.
+func acceptedLanguage(r *http.Request) language.Tag {
+	accepted, _, err := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
+	if err != nil || len(accepted) == 0 {
+		return language.English
+	}
+	base, script, region := accepted[0].Raw()
+	tag, err := language.Compose(base, script, region)
+	if err != nil {
+		return language.English
+	}
+	return tag
 }
 
 // Count formats a count.

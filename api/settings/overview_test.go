@@ -241,3 +241,24 @@ func TestProductsAndOrders(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNumberingSystemOfABrowserIsIgnored(t *testing.T) {
+	t.Parallel()
+	for _, accepted := range []string{"zh-Hant-u-nu-thai", "ar-u-nu-roman", "en-u-nu-arab", "x-private", "und-u-nu-hanidays"} {
+		done := make(chan string)
+		go func() {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+			r.Header.Set("Accept-Language", accepted)
+			f, _ := newFormatter(r, nil) // fails only for the time zone of a tenant
+			done <- f.Money(123456)
+		}()
+		select {
+		case amount := <-done:
+			if accepted == "en-u-nu-arab" && amount != "1,234.56" {
+				t.Errorf("with Accept-Language: %s, the amount is %s, want 1,234.56", accepted, amount)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("with Accept-Language: %s, an amount is not formatted in 10 s", accepted)
+		}
+	}
+}
