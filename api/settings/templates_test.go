@@ -375,10 +375,27 @@ func TestThePageOfAnImportNamesRowsThatHaveChanged(t *testing.T) {
 		if err := p.show(w, http.StatusOK, "import", u, page); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{`href="?action=skipped#rows"`, `value="skipped"`, "Not written: has changed since"} {
+		for _, want := range []string{`?action=skipped#rows"`, `value="skipped"`, "Not written: has changed since"} {
 			if !strings.Contains(w.Body.String(), want) {
 				t.Errorf("the page of an import that is %s does not contain %s", state, want)
 			}
+		}
+	}
+}
+
+// The page is also the response to a form with errors, whose path supports only POST.
+func TestThePageOfAnImportHasNoRelativeLinks(t *testing.T) {
+	t.Parallel()
+	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
+	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
+	relative := regexp.MustCompile(`(?:href|action)="[^/#][^"]*"|action="#[^"]*"`)
+	for i, data := range samples()["import"] {
+		w := httptest.NewRecorder()
+		if err := p.show(w, http.StatusUnprocessableEntity, "import", u, data); err != nil {
+			t.Fatal(err)
+		}
+		if found := relative.FindString(w.Body.String()); found != "" {
+			t.Errorf("sample %d has %s, want a path", i, found)
 		}
 	}
 }
