@@ -274,9 +274,9 @@ func problemsOf(row imports.PlanRow) (all []string) {
 // ProgressText returns how many rows are done, in words.
 func (p importPage) ProgressText(f formatter) string {
 	if p.Progress.Of == nil {
-		return f.Count(p.Progress.Rows) + " rows read"
+		return f.counted(p.Progress.Rows, "row", "rows") + " read"
 	}
-	return fmt.Sprintf("%s of %s rows", f.Count(p.Progress.Rows), f.Count(*p.Progress.Of))
+	return fmt.Sprintf("%s of %s", f.Count(p.Progress.Rows), f.counted(*p.Progress.Of, "row", "rows"))
 }
 
 // configureImport plans an import again, with the answers of a form.

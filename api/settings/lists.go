@@ -205,7 +205,7 @@ func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
 	for _, m := range months {
 		label := m.Day.Format("Jan 2006")
 		c.Points = append(c.Points, chart.Point{
-			Label: label, Tip: fmt.Sprintf("%s: %s, %s units", label, f.Money(m.Revenue), f.Count(m.Units)),
+			Label: label, Tip: fmt.Sprintf("%s: %s, %s", label, f.Money(m.Revenue), f.counted(m.Units, "unit", "units")),
 			Now: new(float64(m.Revenue)),
 		})
 	}

@@ -417,3 +417,37 @@ func TestChangesOfAPlanAreReadable(t *testing.T) {
 		t.Errorf("changes of a new row = %q, want %q", got, want)
 	}
 }
+
+func TestOneIsSingular(t *testing.T) {
+	t.Parallel()
+	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
+	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
+	stopped := importPage{Import: imports.Import{State: changeplan.Cancelled}}
+	stopped.Progress.Rows, stopped.Progress.Of = 1, new(int64(1))
+	reading := importPage{Import: imports.Import{State: changeplan.Planning}, Running: true}
+	reading.Progress.Rows = 1
+	for _, page := range []struct {
+		name string
+		data importPage
+		want string
+	}{
+		{"import", stopped, "1 row was imported before."},
+		{"plan", stopped, "1 row was applied before."},
+		{"import", reading, "1 row read"},
+	} {
+		w := httptest.NewRecorder()
+		if err := p.show(w, http.StatusOK, page.name, u, page.data); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(w.Body.String(), page.want) {
+			t.Errorf("the page %s does not contain %q", page.name, page.want)
+		}
+	}
+	if text := stopped.ProgressText(u.Format); text != "1 of 1 row" {
+		t.Errorf("ProgressText = %q, want 1 of 1 row", text)
+	}
+	sold := monthsChart([]reports.MonthSums{{Sums: reports.Sums{Units: 1}}}, u.Format)
+	if tip := sold.Points[0].Tip; !strings.HasSuffix(tip, ", 1 unit") {
+		t.Errorf("the tip of a month with one unit is %q", tip)
+	}
+}

@@ -108,8 +108,8 @@ func (p *usagePage) addChart() {
 	p.Chart = chart.Chart{
 		ID: "requests", Title: "Requests per day", Whole: true,
 		Format: func(requests float64) string { return p.format.Axis(requests * 100) },
-		Description: fmt.Sprintf("%s requests in %d bars, divided by key. The table has the same figures.",
-			p.format.Count(p.Requests), len(p.Days)),
+		Description: fmt.Sprintf("%s in %s, divided by key. The table has the same figures.",
+			p.format.counted(p.Requests, "request", "requests"), p.format.counted(int64(len(p.Days)), "bar", "bars")),
 	}
 	for _, day := range p.Days {
 		point := chart.Point{Label: day.Day.Format("2 Jan"), Now: new(float64(day.Total))}
