@@ -12,7 +12,7 @@
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	long         1/3 P   1/8    the same, for exports, bulk requests and reports
+//	long         1/3 P   1/8    the same, for exports, bulk requests and reports; a user without others may have 1/4
 //	archives     1/6 P   1      the same, while an archive reads all rows in one transaction, which can take minutes
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
 //	settings     1/8 P   1/2    while a page of keys or members is made; it takes no place of requests
@@ -82,7 +82,7 @@ type Controller struct {
 // New returns a Controller for a pool of that many connections.
 func New(pool int) *Controller {
 	tenantConns := max(1, pool*2/3)
-	return &Controller{
+	c := &Controller{
 		WaitTimeout: waitTimeout,
 
 		requests:    newBudget("requests", 2500, 64), // the server has 2,500 client connections
@@ -102,6 +102,8 @@ func New(pool int) *Controller {
 		pictures:    newBudget("pictures", 512, 32),
 		feeds:       newBudget("readers of changes", 1000, 16),
 	}
+	c.long.lowUse = c.long.size / 4
+	return c
 }
 
 func part(n, divisor int) int { return max(1, (n+divisor-1)/divisor) }

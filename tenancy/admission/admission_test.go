@@ -131,7 +131,7 @@ func TestTheFifthReportOfATenantWaitsFiveSeconds(t *testing.T) {
 		for _, test := range []struct {
 			duration, want time.Duration // of each of the first four reports, and of the wait of the fifth
 			err            error
-		}{{time.Second, 4 * time.Second, nil}, {time.Minute, 5 * time.Second, ErrBusy}} {
+		}{{time.Second, 2 * time.Second, nil}, {time.Minute, 5 * time.Second, ErrBusy}} {
 			var first sync.WaitGroup
 			for range 4 {
 				first.Go(func() { _, _ = start(test.duration) })
@@ -145,10 +145,31 @@ func TestTheFifthReportOfATenantWaitsFiveSeconds(t *testing.T) {
 	})
 }
 
+func TestAUserWithoutOthersMayExceedItsShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		one, other := c.Enter("one", Bulk), c.Enter("other", Bulk)
+		mustHold(t, 2, one.Connection)
+		if _, err := one.Connection(t.Context()); !errors.Is(err, ErrBusy) {
+			t.Errorf("a third bulk request of a user = %v, want ErrBusy", err)
+		}
+		began := time.Now()
+		mustHold(t, 1, other.Connection)
+		if time.Since(began) != 0 {
+			t.Errorf("another user waited %v, want no wait", time.Since(began))
+		}
+		if _, err := other.Connection(t.Context()); !errors.Is(err, ErrBusy) {
+			t.Errorf("the second bulk request beside two of another user = %v, want ErrBusy", err)
+		}
+	})
+}
+
 func TestAReleasedPartGoesToTheNextRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := New(24)
+		mustHold(t, 1, c.Enter("other", Export).Connection)
 		user := c.Enter("user", Export)
 		release, err := user.Connection(t.Context())
 		if err != nil {

@@ -33,6 +33,7 @@ var (
 type budget struct {
 	resource    string
 	size, share int64
+	lowUse      int64 // while all users together hold at most this, shares do not apply
 
 	mu       sync.Mutex
 	held     int64
@@ -195,7 +196,9 @@ func (b *budget) grant(a *account, n int64) {
 }
 
 // fits reports whether n is within the share of an account. A user that holds nothing may exceed the share.
-func (b *budget) fits(a *account, n int64) bool { return a.held == 0 || a.held+n <= b.share }
+func (b *budget) fits(a *account, n int64) bool {
+	return a.held == 0 || a.held+n <= b.share || b.held+n <= b.lowUse
+}
 
 // next returns the account whose first request is next, or nil.
 func (b *budget) next() (next *account) {
