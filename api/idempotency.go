@@ -7,11 +7,11 @@ import (
 	"hash"
 	"io"
 	"maps"
-	"mime/multipart"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
@@ -110,7 +110,7 @@ func newFingerprint(r *http.Request) hash.Hash {
 
 // copyForm writes the parts of a form without its boundary, which clients choose at random for each attempt. A form
 // that is not valid has the fingerprint of its valid parts; the handler refuses it.
-func copyForm(to io.Writer, form *multipart.Reader) error {
+func copyForm(to io.Writer, form *imports.Form) error {
 	for {
 		part, err := form.NextPart()
 		if err != nil {

@@ -8,11 +8,11 @@ import (
 	"hash"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
@@ -138,7 +138,7 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 func (s *Server) replayUpload(w http.ResponseWriter, r *http.Request, boundary string, err error) error {
 	return s.onceFor(func(*http.Request) (idempotency.Fingerprint, error) {
 		digest := newFingerprint(r)
-		part, readErr := multipart.NewReader(stateOf(r).body.Reader(), boundary).NextRawPart()
+		part, readErr := imports.NewForm(stateOf(r).body.Reader(), boundary).NextRawPart()
 		if readErr == nil {
 			_, readErr = io.Copy(copyWriter{digest, r.Context(), stateOf(r).ticket}, part)
 		}
@@ -163,7 +163,7 @@ func (s *Server) discard(ctx context.Context, tenant tenancy.ID, file string) {
 }
 
 // decodeUpload decodes the part "file" of the body, adds its content to a digest, and writes the pictures to a buffer.
-// The request already holds the place for decoding while it parses the body, whose headers can be large.
+// The request already holds the place for decoding while it parses the body.
 func (s *Server) decodeUpload(
 	r *http.Request, boundary string, digest hash.Hash, buffer interface {
 		io.Writer
@@ -176,7 +176,7 @@ func (s *Server) decodeUpload(
 		return picture, err
 	}
 	defer release()
-	parts := multipart.NewReader(stateOf(r).body.Reader(), boundary)
+	parts := imports.NewForm(stateOf(r).body.Reader(), boundary)
 	part, err := parts.NextRawPart()
 	if err != nil || part.FormName() != "file" {
 		return picture, errOneFile

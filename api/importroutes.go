@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"strconv"
 	"strings"
@@ -119,7 +118,7 @@ func (s *Server) createImport(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readForm returns the parts of a body with the content type multipart/form-data.
-func readForm(r *http.Request) (*multipart.Reader, error) {
+func readForm(r *http.Request) (*imports.Form, error) {
 	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || mediaType != "multipart/form-data" || parameters["boundary"] == "" ||
 		r.Header.Get("Content-Encoding") != "" {
@@ -127,7 +126,7 @@ func readForm(r *http.Request) (*multipart.Reader, error) {
 			code: UnsupportedMediaType, message: "Send the body as Content-Type: multipart/form-data.",
 		}
 	}
-	return multipart.NewReader(stateOf(r).body.Reader(), parameters["boundary"]), nil
+	return imports.NewForm(stateOf(r).body.Reader(), parameters["boundary"]), nil
 }
 
 // acceptImport sends 202 with the import. An instance does the work in the background.

@@ -294,6 +294,8 @@ func TestUploadsThatAreNoForms(t *testing.T) {
 		{"an empty body", "", contentType, 422, ValidationError},
 		{"no file", none, contentType, 422, ValidationError},
 		{"settings", badSettings, contentType, 422, ValidationError},
+		{"a large header", strings.Replace(file, "\r\n\r\n", ";a="+strings.Repeat("a", 100_000)+"\r\n\r\n", 1), contentType,
+			422, ValidationError},
 		{"a file twice", twice, contentType, 422, ValidationError},
 	} {
 		a.try(t, call{

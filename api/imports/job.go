@@ -43,7 +43,7 @@ func NewJobs(db *tenancy.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, p
 // have a part named settings with JSON. Create returns an InvalidError by part, a changeplan.LimitError, or the error
 // of reading the form.
 func (j *Jobs) Create(
-	ctx context.Context, tenant tenancy.Tenant, by tenancy.Actor, form *multipart.Reader,
+	ctx context.Context, tenant tenancy.Tenant, by tenancy.Actor, form *Form,
 ) (id int64, err error) {
 	zone, err := tenant.Location()
 	if err != nil {

@@ -35,7 +35,7 @@ func newJobs(t *testing.T) jobs {
 }
 
 // form is a form with files by name and content, and with settings.
-func form(t *testing.T, settings imports.Settings, files ...string) *multipart.Reader {
+func form(t *testing.T, settings imports.Settings, files ...string) *imports.Form {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -58,7 +58,7 @@ func form(t *testing.T, settings imports.Settings, files ...string) *multipart.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	return multipart.NewReader(&body, w.Boundary())
+	return imports.NewForm(&body, w.Boundary())
 }
 
 // mustImport uploads files and returns the computed plan.
@@ -369,7 +369,7 @@ func TestFilesThatAreNotImports(t *testing.T) {
 		}
 	}
 	const begin = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nsku,na"
-	_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, multipart.NewReader(strings.NewReader(begin), "x"))
+	_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, imports.NewForm(strings.NewReader(begin), "x"))
 	if !errors.Is(err, imports.ErrForm) {
 		t.Errorf("a broken upload = %v, want ErrForm", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -69,13 +70,13 @@ func (p *Pages) listImports(w http.ResponseWriter, r *http.Request, u user, stat
 
 // upload stores the files of a form as a new import.
 func (p *Pages) upload(w http.ResponseWriter, r *http.Request, u user) error {
-	form, err := r.MultipartReader()
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrForm, err)
+	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || mediaType != "multipart/form-data" || parameters["boundary"] == "" {
+		return ErrForm
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadDeadline)
 	defer cancel()
-	id, err := p.Imports.Create(ctx, *u.Tenant, p.by(r, u), form)
+	id, err := p.Imports.Create(ctx, *u.Tenant, p.by(r, u), imports.NewForm(r.Body, parameters["boundary"]))
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	limit, isLimit := errors.AsType[changeplan.LimitError](err)
 	switch {
