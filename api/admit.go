@@ -59,7 +59,7 @@ func (s *Server) admit(
 }
 
 // receive reads a body of at most limit bytes.
-func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admission.Spool, limit int64) error {
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admission.Spool, limit int64) (err error) {
 	tooLarge := &http.MaxBytesError{Limit: limit}
 	if r.ContentLength > limit && (r.Header.Get("Expect") != "" || r.ContentLength > maxDiscarded) {
 		return tooLarge
@@ -70,9 +70,14 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 		body: r.Body, ctx: r.Context(), controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout,
 		ticket: stateOf(r).ticket, ended: r.Body == http.NoBody,
 	}
+	defer func() { // also if the body is refused
+		if err != nil || spool.Size() > bodyPart {
+			_ = body.controller.SetWriteDeadline(time.Now().Add(responseTimeout))
+		}
+	}()
 	// The first buffer is small because many clients may be slow. Small buffers would use much CPU time for a large
 	// body.
-	_, err := io.CopyBuffer(spool, io.LimitReader(body, min(bodyPart, limit+1)), make([]byte, 4<<10))
+	_, err = io.CopyBuffer(spool, io.LimitReader(body, min(bodyPart, limit+1)), make([]byte, 4<<10))
 	if err == nil && spool.Size() == bodyPart {
 		buffer := 4 << 10
 		if release, ok := body.ticket.TryMemory(bodyPart); ok {
@@ -92,9 +97,6 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 		return tooLarge
 	}
 	spool.End(nil)
-	if spool.Size() > bodyPart {
-		_ = body.controller.SetWriteDeadline(time.Now().Add(responseTimeout))
-	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -319,6 +320,35 @@ func TestASteadyBodyIsAccepted(t *testing.T) {
 	if resp.StatusCode != 200 {
 		body, _ := io.ReadAll(resp.Body)
 		t.Errorf("= %d %s, want 200", resp.StatusCode, body)
+	}
+}
+
+// The write timeout of the server begins with the header of a request.
+func TestARefusalOfASlowBodyIsSent(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	a := newAPI(t, func(s *Server) { s.limits.body = limit })
+	listener := httptest.NewUnstartedServer(a.server)
+	listener.Config.WriteTimeout = 200 * time.Millisecond
+	listener.Start()
+	t.Cleanup(listener.Close)
+	conn, err := net.Dial("tcp", listener.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST /api/products HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: %s\r\nAuthorization: Bearer %s\r\n"+
+		"Connection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", a.address, a.key, 2*limit)
+	for range 2 {
+		fmt.Fprint(conn, strings.Repeat(" ", limit))
+		time.Sleep(200 * time.Millisecond) // this client's pace
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413") {
+		t.Errorf("= %.100q, %v, want 413", answer, err)
 	}
 }
 
