@@ -45,7 +45,7 @@ func readSharedStrings(archive *zip.Reader, space *Space, limit int64) (*sharedS
 
 func (s *sharedStrings) read(part io.Reader) error {
 	row := &io.LimitedReader{R: part, N: maxRowXML}
-	tokens, out := xml.NewDecoder(row), bufio.NewWriterSize(s.file, 256<<10)
+	tokens, out := newDecoder(row), bufio.NewWriterSize(s.file, 256<<10)
 	var end int64
 	for {
 		row.N = maxRowXML
@@ -64,7 +64,7 @@ func (s *sharedStrings) read(part io.Reader) error {
 			}
 		}
 		switch {
-		case row.N <= 0:
+		case row.N <= 0, errors.Is(err, errElementTooLong):
 			return errRowTooLong
 		case err != nil:
 			return err

@@ -295,6 +295,11 @@ func TestBombsAreRefused(t *testing.T) {
 	for i := range maxEntries + 1 {
 		many = append(many, strings.Repeat("x", i)+".csv", "")
 	}
+	attributes := strings.Repeat(` a=""`, 3<<20/5)
+	styles := zipped(t, "xl/workbook.xml", books, "xl/_rels/workbook.xml.rels", rels, "xl/s.xml", "<worksheet/>",
+		"xl/styles.xml", "<styleSheet"+attributes+"/>")
+	texts := zipped(t, "xl/workbook.xml", books, "xl/_rels/workbook.xml.rels", rels, "xl/s.xml", "<worksheet/>",
+		"xl/sharedStrings.xml", "<sst><si"+attributes+"/></sst>")
 	for _, test := range []struct{ name, file, content, want string }{
 		{"gzip", "a.csv.gz", gzipped(t, zeros), "unpacks to more than"},
 		{"ZIP", "a.zip", zipped(t, "a.csv", zeros), "unpacks to more than"},
@@ -304,6 +309,9 @@ func TestBombsAreRefused(t *testing.T) {
 		{"a text of a sheet", "a.xlsx", sheet(`<row><c t="inlineStr"><is><t>` + strings.Repeat("x", 9<<20)),
 			"longer than 2 MiB"},
 		{"elements of a sheet", "a.xlsx", sheet(`<row><c>` + strings.Repeat(`<x/>`, 2<<20)), "longer than 2 MiB"},
+		{"attributes of a row", "a.xlsx", sheet(`<row` + attributes + `/>`), "longer than 2 MiB"},
+		{"attributes of styles", "a.xlsx", styles, "longer than 2 MiB"},
+		{"attributes of texts", "a.xlsx", texts, "longer than 2 MiB"},
 		{"a sheet", "a.xlsx", sheet(`<row></row>` + strings.Repeat(`<row></row>`, 3<<19)), "unpacks to more than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -19,6 +20,34 @@ const maxPartBytes = 16 << 20
 
 // maxRowXML limits the XML of a row. Its text has at most maxRowBytes.
 const maxRowXML = 8 << 20
+
+// maxElementXML limits the XML of an element without its content: attributes take up to thirty times as much memory.
+const maxElementXML = 2 << 20
+
+var errElementTooLong = errors.New("an element of the XML is longer than 2 MiB")
+
+// elementLimit returns errElementTooLong if too many bytes follow each other without a <, which attributes cannot
+// contain.
+type elementLimit struct {
+	r    io.Reader
+	read int // bytes since the last <
+}
+
+// Read implements io.Reader.
+func (l *elementLimit) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if last := bytes.LastIndexByte(p[:n], '<'); last >= 0 {
+		l.read = n - last
+	} else {
+		l.read += n
+	}
+	if l.read > maxElementXML {
+		return 0, errElementTooLong
+	}
+	return n, err
+}
+
+func newDecoder(r io.Reader) *xml.Decoder { return xml.NewDecoder(&elementLimit{r: r}) }
 
 // book is the list of sheets of a workbook, and what its cells need.
 type book struct {
@@ -120,7 +149,7 @@ func eachElement(archive *zip.Reader, name string, f func(xml.StartElement)) err
 		return err
 	}
 	defer part.Close()
-	tokens := xml.NewDecoder(io.LimitReader(part, maxPartBytes))
+	tokens := newDecoder(io.LimitReader(part, maxPartBytes))
 	for {
 		token, err := tokens.RawToken()
 		if errors.Is(err, io.EOF) {
@@ -183,7 +212,7 @@ func openSheet(archive *zip.Reader, name string, space *Space, limit int64) (*Ro
 		return nil, errors.Join(err, shared.Close())
 	}
 	limited := &io.LimitedReader{R: &unpackLimit{part, limit}, N: maxRowXML}
-	s := &sheetReader{book: b, limit: limited, tokens: xml.NewDecoder(limited), strings: shared}
+	s := &sheetReader{book: b, limit: limited, tokens: newDecoder(limited), strings: shared}
 	return &Rows{next: s.next, closers: []io.Closer{part, shared}}, nil
 }
 
@@ -215,7 +244,7 @@ func (s *sheetReader) next() (Row, error) {
 }
 
 func (s *sheetReader) readError(err error) error {
-	if s.limit.N <= 0 {
+	if s.limit.N <= 0 || errors.Is(err, errElementTooLong) {
 		return errRowTooLong
 	}
 	return err
