@@ -114,6 +114,8 @@ func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 		IdleTimeout:       75 * time.Second,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		// Otherwise net/http answers "OPTIONS *" without the handler.
+		DisableGeneralOptionsHandler: true,
 	}
 }
 

@@ -27,6 +27,8 @@ func TestNothingIsReadAfterAnAmbiguousRequest(t *testing.T) {
 			post + "Content-Length: 5\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", 405},
 		{"Transfer-Encoding in HTTP/1.0",
 			"POST /healthz HTTP/1.0\r\nHost: shop\r\nConnection: keep-alive\r\n" + chunked + "\r\n", 405},
+		{"OPTIONS of all paths",
+			"OPTIONS * HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n" + chunked + "\r\n0\r\n\r\n", 404},
 		{"two lengths", post + "Content-Length: 0\r\nContent-Length: 5\r\n\r\n", 400},
 		{"a list of lengths", post + "Content-Length: 0, 5\r\n\r\n", 400},
 		{"a length with a sign", post + "Content-Length: +0\r\n\r\n", 400},
