@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -257,6 +258,20 @@ func TestSheetIsReadWithItsTypes(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("rows, with error %v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// A time.Duration has at most 292 years.
+func TestDatesOfASheetHaveTheirYear(t *testing.T) {
+	t.Parallel()
+	s := sheetReader{book: &book{}}
+	for days, want := range map[float64]string{
+		46000: "2025-12-09", 46000.25: "2025-12-09 06:00:00", 0.5: "12:00:00", 109_575: "2200-01-01", 259_500: "2610-06-26",
+		-1: "-1", math.NaN(): "NaN",
+	} {
+		if got := s.date(days); got != want {
+			t.Errorf("date(%v) = %s, want %s", days, got, want)
 		}
 	}
 }

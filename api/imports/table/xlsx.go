@@ -350,10 +350,10 @@ func (s *sheetReader) date(days float64) string {
 	if s.date1904 {
 		epoch = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	if days < 0 || days > 3_000_000 {
+	if !(days >= 0 && days <= 3_000_000) { // also NaN
 		return plainNumber(days)
 	}
-	at := epoch.Add(time.Duration(days) * 24 * time.Hour).
+	at := epoch.AddDate(0, 0, int(days)).
 		Add(time.Duration((days-float64(int64(days)))*24*3600*1000+0.5) * time.Millisecond)
 	switch {
 	case days < 1:
