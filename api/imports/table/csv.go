@@ -187,6 +187,9 @@ func mostFrequent(numbers []int) (number, occurrences int) {
 // the row is refused.
 const carriageMark = 0xFF
 
+// maxDelimiters bounds the memory of a row. It is larger than maxColumns because quotes may be malformed.
+const maxDelimiters = 64 << 10
+
 // carriageReturns replaces carriage returns in quotes by carriageMark, or all by line feeds if rows end with them. As in
 // encoding/csv, a quoted field starts with its quote.
 type carriageReturns struct {
@@ -195,9 +198,13 @@ type carriageReturns struct {
 	onlyReturns bool // rows end with carriage returns alone
 	quoted      bool // in a quoted field
 	bare        bool // in a field without quotes, or after the closing quote
+	delimiters  int  // of the row
 }
 
 func (c *carriageReturns) Read(p []byte) (int, error) {
+	if c.delimiters > maxDelimiters {
+		return 0, errTooManyColumns
+	}
 	n, err := c.r.Read(p)
 	for i, b := range p[:n] {
 		if c.onlyReturns && b == '\r' {
@@ -211,8 +218,13 @@ func (c *carriageReturns) Read(p []byte) (int, error) {
 			p[i] = carriageMark
 		case c.quoted:
 			c.quoted = b != '"' // a doubled quote closes the field and opens it again
-		case b == c.delimiter || b == '\n':
+		case b == '\n':
+			c.bare, c.delimiters = false, 0
+		case b == c.delimiter:
 			c.bare = false
+			if c.delimiters++; c.delimiters > maxDelimiters {
+				return i, errTooManyColumns
+			}
 		case b == '"' && !c.bare:
 			c.quoted = true
 		default:

@@ -262,6 +262,25 @@ func TestSheetIsReadWithItsTypes(t *testing.T) {
 	}
 }
 
+// encoding/csv takes forty bytes of memory for each cell.
+func TestARowOfManyCellsIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		strings.Repeat(",", 1<<20):                           maxDelimiters,
+		strings.Repeat(strings.Repeat(",", 1000)+"\n", 1000): 1_001_000,
+		`"` + strings.Repeat(",", 1<<20) + `"`:               1<<20 + 2,
+	} {
+		c := &carriageReturns{r: strings.NewReader(text), delimiter: ','}
+		n, err := io.Copy(io.Discard, c)
+		if n != want || (err != nil) != (n == maxDelimiters) {
+			t.Errorf("%.10q: read %d bytes, %v, want %d", text, n, err, want)
+		}
+		if again, _ := c.Read(make([]byte, 10)); again != 0 {
+			t.Errorf("%.10q: read another %d bytes", text, again)
+		}
+	}
+}
+
 // A time.Duration has at most 292 years.
 func TestDatesOfASheetHaveTheirYear(t *testing.T) {
 	t.Parallel()
