@@ -350,6 +350,8 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"import --tenant acme --resume 7", "there is no import 7, or it has expired"},
 		{"import undo --tenant acme 7", "there is no import 7, or it has expired"},
 		{"import undo --tenant acme x", "expected one argument: the number of the import"},
+		{"import undo --dry-run --tenant acme 7", "unknown flag --dry-run"},
+		{"import --dry-run undo --tenant acme 7", "--dry-run cannot be used with import undo"},
 		{"import --tenant acme " + empty, "no files to import"},
 		{"import --tenant none " + empty, `--tenant: tenant "none" not found`},
 		{"import --tenant acme --errors " + filepath.Join(empty, "none", "e.csv") + " " + empty, "--errors: open"},

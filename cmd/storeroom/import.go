@@ -39,10 +39,15 @@ func (c console) importCommand() *cli.Command {
 			"and `storeroom import undo` undoes it.",
 			"Exit code: 0 if all rows were imported, 2 if some were refused, 1 if the import failed."),
 		// The library would also require a required flag before the name of the subcommand.
-		stringFlag("tenant", "slug of the tenant (required)"), stringFlag("errors", "write all refused rows to this CSV file"),
-		&cli.BoolFlag{Name: "dry-run", Usage: "check the files and count the rows; import nothing"},
-		&cli.StringSliceFlag{Name: "set", Usage: "how to read files: date_order=dmy, decimal=, or another setting"},
-		&cli.Int64Flag{Name: "resume", Usage: "continue the import with this number"})
+		stringFlag("tenant", "slug of the tenant (required)"),
+		&cli.StringFlag{Name: "errors", Usage: "write all refused rows to this CSV file", Local: true},
+		&cli.BoolFlag{Name: "dry-run", Usage: "check the files and count the rows; import nothing", Local: true},
+		&cli.StringSliceFlag{
+			Name: "set", Usage: "how to read files: date_order=dmy, decimal=, or another setting", Local: true,
+		},
+		&cli.Int64Flag{
+			Name: "resume", Usage: "continue the import with this number", HideDefault: true, Local: true,
+		})
 	cmd.ArgsUsage = "PATH..."
 	undo := c.operatorCommand("undo", "undo an import of the last seven days", undoImport,
 		describe("storeroom import undo --tenant acme 12",
@@ -172,6 +177,11 @@ func importError(err error, id int64) error {
 }
 
 func undoImport(ctx context.Context, o operation) error {
+	for _, flag := range []string{"errors", "dry-run", "set", "resume"} {
+		if o.cmd.IsSet(flag) {
+			return fmt.Errorf("--%s cannot be used with import undo", flag)
+		}
+	}
 	id, err := strconv.ParseInt(o.cmd.Args().First(), 10, 64)
 	if err != nil || o.cmd.Args().Len() != 1 {
 		return errors.New("expected one argument: the number of the import")
