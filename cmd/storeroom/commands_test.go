@@ -345,7 +345,7 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"import --tenant acme", "expected PATH... or --resume NUMBER"},
 		{"import --tenant acme " + file + " " + empty, "is a directory: expected one directory, or files"},
 		{"import --tenant acme " + filepath.Join(empty, "none"), "PATH: stat"},
-		{"import --tenant acme --set colour=red " + empty, `--set: json: unknown field "colour"`},
+		{"import --tenant acme --set colour=red " + empty, `--set: unknown setting "colour"`},
 		{"import --tenant acme --set decimal=x " + empty, "--set: decimal must be one of"},
 		{"import --tenant acme --resume 7", "there is no import 7, or it has expired"},
 		{"import undo --tenant acme 7", "there is no import 7, or it has expired"},
@@ -360,6 +360,9 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 			o := p.run(t, strings.Fields(test.line)...)
 			if o.code != 1 || !strings.HasPrefix(o.stderr, "storeroom: ") || !strings.Contains(o.stderr, test.want) {
 				t.Errorf("code %d, stderr %q, want 1 and %q", o.code, o.stderr, test.want)
+			}
+			if o.stdout != "" {
+				t.Errorf("stdout %q, want no result", o.stdout)
 			}
 			if strings.Count(o.stderr, "\n") != 1 && !strings.HasPrefix(test.line, "import") {
 				t.Errorf("stderr %q, want one sentence", o.stderr)

@@ -140,6 +140,9 @@ func importSettings(pairs []string) (settings imports.Settings, err error) {
 		decoder.DisallowUnknownFields()
 		err = decoder.Decode(&settings)
 	}
+	if name, unknown := strings.CutPrefix(fmt.Sprint(err), "json: unknown field "); unknown {
+		err = fmt.Errorf("unknown setting %s", name)
+	}
 	if err != nil {
 		return settings, fmt.Errorf("--set: %w", err)
 	}
@@ -287,6 +290,9 @@ func (o operation) printImport(report imports.Report) error {
 		Notes:      append([]imports.NoteCount{}, report.Notes...),
 	}
 	return o.print(result, func(w io.Writer) {
+		if len(result.Files) == 0 { // the import failed before it began
+			return
+		}
 		fmt.Fprintln(w, "FILE\tCREATED\tUPDATED\tUNCHANGED\tREFUSED\tIGNORED")
 		for _, f := range result.Files {
 			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", f.File, f.Created, f.Updated, f.Unchanged, f.Refused, f.Ignored)
