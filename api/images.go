@@ -68,6 +68,9 @@ func (s *Server) addImage(w http.ResponseWriter, r *http.Request, product int64)
 	}
 	return s.once(func(w http.ResponseWriter, r *http.Request) error {
 		body, err := readBody(r)
+		if unsupported, ok := errors.AsType[*apiError](err); ok && unsupported.code == UnsupportedMediaType {
+			unsupported.message = "Send a file as Content-Type: multipart/form-data, or a URL as application/json."
+		}
 		if err != nil {
 			return err
 		}

@@ -185,6 +185,11 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		test.call.wantStatus, test.call.wantCode = test.status, test.code
 		a.try(t, test.call)
 	}
+	a.try(t, call{
+		method: "POST", path: fmt.Sprintf("/api/products/%d/images", product), body: string(picture),
+		header:     http.Header{"Content-Type": {"image/jpeg"}},
+		wantStatus: 415, wantCode: UnsupportedMediaType, want: []string{"multipart/form-data"},
+	})
 	other := upload(product, "file", "a.jpg", picture)
 	other.key = a.mustKey(t, a.MustTenant(t, "other", withLimit(1000)), "full")
 	other.wantStatus, other.wantCode = 404, NotFound
