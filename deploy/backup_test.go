@@ -275,7 +275,7 @@ func (b backedUp) restore(t *testing.T, dump string) string {
 	began := time.Now()
 	// A URL in the environment must not take precedence over the restored database.
 	environ := append(libpq(t, inDatabase(t, b.AdminURL, name)),
-		"STOREROOM="+b.program, "TEXTFILE_DIR="+b.metrics, "DATABASE_ADMIN_URL="+b.AdminURL)
+		"PATH="+filepath.Dir(b.program)+":"+os.Getenv("PATH"), "TEXTFILE_DIR="+b.metrics, "DATABASE_ADMIN_URL="+b.AdminURL)
 	printed := mustCommand(t, environ, "sh", "backup/restore.sh", dump)
 	t.Logf("restored and verified in %v:\n%s", time.Since(began).Round(time.Millisecond), printed)
 	if !strings.Contains(printed, "verified 2 tenants") {

@@ -37,7 +37,7 @@ sql() {
 # The program uses the same variables, so that it verifies the restored database and not
 # another one named by a URL in the environment.
 storeroom() {
-    DATABASE_ADMIN_URL=postgres:// "$program" "$@"
+    env DATABASE_ADMIN_URL=postgres:// "$program" "$@" # without env, the name storeroom would be this function
 }
 
 if [ -r "$dump.sha256" ]; then
