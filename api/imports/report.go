@@ -24,6 +24,7 @@ type Refusal struct {
 }
 
 // Count is the number of rows of a file by outcome. The items of an order have the outcome of the order.
+// A row that also cancels or refunds its order counts once for each.
 type Count struct {
 	File      string `json:"file"`
 	Created   int    `json:"created"`
