@@ -350,6 +350,10 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"import --tenant acme --resume 7", "there is no import 7, or it has expired"},
 		{"import undo --tenant acme 7", "there is no import 7, or it has expired"},
 		{"import undo --tenant acme x", "expected one argument: the number of the import"},
+		{
+			"migrate --print-cluster c",
+			"--print-cluster: expected HOST:PORT of the coordinator and of at least one worker",
+		},
 		{"import undo --dry-run --tenant acme 7", "unknown flag --dry-run"},
 		{"import --dry-run undo --tenant acme 7", "--dry-run cannot be used with import undo"},
 		{"import --tenant acme " + empty, "no files to import"},
@@ -405,6 +409,9 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		}
 	}
 	check(console{}.rootCommand(), "storeroom")
+	if o := p.run(t, "tenant", "set", "--help"); strings.Contains(o.stdout, "default") {
+		t.Errorf("tenant set --help names defaults, but flags that are not given keep their values: %s", o.stdout)
+	}
 	if o := p.run(t, "key", "create", "--help"); !strings.Contains(o.stdout, `(default: "never")`) {
 		t.Errorf("key create --help shows no default: %s", o.stdout)
 	}

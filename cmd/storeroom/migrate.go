@@ -121,7 +121,7 @@ func printRoles(w io.Writer, database string) error {
 // printCluster writes a script for psql that connects nodes.
 func printCluster(w io.Writer, nodes []string, shards int) error {
 	if len(nodes) < 2 {
-		return fmt.Errorf("--print-cluster: want HOST:PORT of the coordinator and of at least one worker")
+		return fmt.Errorf("--print-cluster: expected HOST:PORT of the coordinator and of at least one worker")
 	}
 	_, onCoordinator, err := migrations.JoinStatements(nodes[0], nodes[1:], shards)
 	if err != nil {

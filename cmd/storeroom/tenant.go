@@ -16,13 +16,14 @@ import (
 
 func (c console) tenantCommand() *cli.Command {
 	slug := func() cli.Flag { return requiredFlag("slug", "short name: lower-case letters, digits and dashes") }
-	settings := func(name cli.Flag) []cli.Flag {
+	// The texts after the name are the defaults of create. set keeps the values.
+	settings := func(name cli.Flag, plan, timezone, currency string) []cli.Flag {
 		return []cli.Flag{
 			slug(), name,
-			stringFlag("plan", "standard (the default), professional or enterprise"),
+			stringFlag("plan", "standard, professional or enterprise"+plan),
 			&cli.IntFlag{Name: "rate-limit", Usage: "requests per minute, for the enterprise plan", HideDefault: true},
-			stringFlag("timezone", "time zone of the reports, such as Europe/London (default: UTC)"),
-			stringFlag("currency", "such as EUR (default: USD)"),
+			stringFlag("timezone", "time zone of the reports, such as Europe/London"+timezone),
+			stringFlag("currency", "such as EUR"+currency),
 		}
 	}
 	return &cli.Command{
@@ -31,14 +32,15 @@ func (c console) tenantCommand() *cli.Command {
 		Commands: []*cli.Command{
 			c.operatorCommand("create", "create a tenant", createTenant,
 				describe(`storeroom tenant create --slug acme --name "Acme Ltd" --plan professional`),
-				settings(requiredFlag("name", "name of the business"))...),
+				settings(requiredFlag("name", "name of the business"),
+					" (default: standard)", " (default: UTC)", " (default: USD)")...),
 			c.operatorCommand("list", "list all tenants", listTenants,
 				describe("storeroom tenant list")),
 			c.operatorCommand("set", "change a tenant; flags that are not given keep their values", setTenant,
 				describe("storeroom tenant set --slug acme --plan enterprise --rate-limit 5000",
 					"A new --timezone recomputes the day of every past sale: reports by day, week and month change,",
 					"and orders wait meanwhile. The category of a past sale never changes."),
-				settings(stringFlag("name", "name of the business"))...),
+				settings(stringFlag("name", "name of the business"), "", "", "")...),
 			c.operatorCommand("suspend", "refuse the requests of a tenant", setSuspended(true, "suspended"),
 				describe("storeroom tenant suspend --slug acme"),
 				slug()),

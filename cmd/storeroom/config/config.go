@@ -230,6 +230,9 @@ func variableProblem(err error) string {
 		return err.Error()
 	}
 	field, _ := reflect.TypeFor[Config]().FieldByName(problem.Name)
+	if field.Type == reflect.TypeFor[slog.Level]() { // env calls its UnmarshalText before any parser
+		return field.Tag.Get("env") + ": must be debug, info, warn or error"
+	}
 	return field.Tag.Get("env") + ": " + problem.Err.Error()
 }
 

@@ -56,7 +56,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		"STOREROOM_KEY_PEPPERS: read the peppers: version 1",
 		`STOREROOM_TRUSTED_PROXIES: must be a list of addresses such as 10.0.0.1 or 10.0.0.0/8, not "nonsense"`,
 		`STOREROOM_LOG_FORMAT: must be json or text, not "xml"`,
-		"STOREROOM_LOG_LEVEL: ",
+		"STOREROOM_LOG_LEVEL: must be debug, info, warn or error",
 		"STOREROOM_BASE_URL: must be a URL without a path",
 		`STOREROOM_DRAIN: must be a duration from 0s to 1m, not "1h"`,
 		`STOREROOM_GRACE: must be a duration from 1s to 5m, not "0s"`,
