@@ -91,6 +91,25 @@ func (s *Server) resolveKey(w http.ResponseWriter, r *http.Request) (*keys.Princ
 	return p, nil
 }
 
+// checkKeyAgain refuses the key of a request that waited if the key was revoked or its tenant suspended meanwhile. It
+// takes nothing from a limit.
+func (s *Server) checkKeyAgain(r *http.Request) error {
+	token, err := bearerToken(r)
+	if err != nil {
+		return err
+	}
+	p, err := s.Keys.Resolve(r.Context(), token)
+	switch {
+	case errors.Is(err, keys.ErrUnknown):
+		return &apiError{code: InvalidAPIKey, cause: err}
+	case err != nil:
+		return &apiError{code: ServiceUnavailable, cause: err}
+	case p.Tenant.Suspended:
+		return &apiError{code: TenantSuspended}
+	}
+	return nil
+}
+
 // rejectKey counts a failed key against the limit of its address. It returns err, or a 429 above
 // the limit.
 func (s *Server) rejectKey(w http.ResponseWriter, r *http.Request, err error) error {

@@ -72,6 +72,9 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	}
 	page, err := s.Feed.ReadWaiting(r.Context(), tenant(r), feed.Query{After: after, Types: types, Limit: limit},
 		time.Duration(wait)*time.Second)
+	if err == nil && wait > 0 {
+		err = s.checkKeyAgain(r)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/feed"
 )
 
@@ -292,6 +293,25 @@ func TestWaitingForAChange(t *testing.T) {
 	case <-waited:
 	case <-time.After(5 * time.Second):
 		t.Error("a waiting client keeps the server from shutting down")
+	}
+}
+
+func TestARevokedKeyThatWaitsGetsNoChange(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	go a.server.Feed.PollPeriodically(t.Context(), a.server.Logger)
+	key, secret := a.mustNewKey(t, a.tenant, "full")
+	after := a.mustCursor(t)
+	waited := make(chan reply)
+	go func() { waited <- a.send(t, call{path: "/api/changes?" + after + "&wait=25", key: secret}) }()
+	poll(t, "the client waits", func() bool { return a.server.Feed.Waiting() == 1 })
+	if err := a.keys.Revoke(t.Context(), a.tenant.ID, tenancy.Operator, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "the key is refused", func() bool { return a.send(t, call{path: "/api/me", key: secret}).StatusCode == 401 })
+	a.mustID(t, "/api/categories", `{"name":"Pots"}`)
+	if got := <-waited; got.StatusCode != 401 || strings.Contains(string(got.body), "Pots") {
+		t.Errorf("the revoked key got %d: %s, want 401", got.StatusCode, got.body)
 	}
 }
 
