@@ -74,7 +74,7 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 	}{
 		{"requests", (*admission.Ticket).Start, admission.Write, 64, all(reports, workbook), nil},
 		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
-		{"long-running connections", (*admission.Ticket).Start, admission.Report, 1, all(reports, workbook), []call{list}},
+		{"long-running connections", (*admission.Ticket).Start, admission.Report, 2, all(reports, workbook), []call{list}},
 		{"connections", (*admission.Ticket).Start, admission.Read, 4, all(reports, list), nil},
 		{"memory for large requests",
 			func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) }, admission.Bulk, 1,
@@ -130,7 +130,7 @@ func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
 		n               int
 		refused, served []string
 	}{
-		{"long-running connections", admission.Report, 1, append(reports, "/overview.xlsx"), slices.Concat(lists, settings)},
+		{"long-running connections", admission.Report, 2, append(reports, "/overview.xlsx"), slices.Concat(lists, settings)},
 		{"connections", admission.Read, 4, slices.Concat(reports, lists), settings},
 		{"exports", admission.Export, 2, []string{"/overview.xlsx"}, slices.Concat(reports, lists, settings)},
 	} {

@@ -73,8 +73,8 @@ func TestMetricsCountEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A request whose duplicate is still running. Of four reports, one at a time has a connection and waits two
-	// seconds for the lock; the fourth has waited for five seconds by then.
+	// A request whose duplicate is still running. Of seven reports, two at a time have a connection and wait two
+	// seconds for the lock; the seventh has waited for five seconds by then.
 	must(`begin`)
 	must(
 		`insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'running', decode(repeat('00', 32), 'hex'))`,
@@ -88,11 +88,11 @@ func TestMetricsCountEvents(t *testing.T) {
 				want: 409,
 			})
 	})
-	for range 4 {
+	for range 7 {
 		all.Go(func() { send(testRequest{path: "/api/reports/sales-summary?" + march, want: 503}) })
 	}
 	for range poll(t, 5*time.Second) {
-		if sample(t, w.scrape(t), "storeroom_work_waiting", `kind="report"`) == 3 {
+		if sample(t, w.scrape(t), "storeroom_work_waiting", `kind="report"`) == 5 {
 			break
 		}
 	}
@@ -105,17 +105,17 @@ func TestMetricsCountEvents(t *testing.T) {
 	}
 
 	want := []wantSeries{
-		{"storeroom.auth.results", "storeroom.auth.result=ok", 18, "storeroom_auth_results_total"},
+		{"storeroom.auth.results", "storeroom.auth.result=ok", 21, "storeroom_auth_results_total"},
 		{"storeroom.auth.results", "storeroom.auth.result=missing", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=malformed", 2, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=unknown", 2, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=limited", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=suspended", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=unavailable", 0, ""},
-		{"storeroom.auth.cache", "", 22, "storeroom_auth_cache_total"}, // all except missing and malformed keys
+		{"storeroom.auth.cache", "", 25, "storeroom_auth_cache_total"}, // all except missing and malformed keys
 		{
 			"storeroom.ratelimit.decisions",
-			"storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 19,
+			"storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 22,
 			"storeroom_ratelimit_decisions_total",
 		},
 		{
@@ -147,7 +147,7 @@ func TestMetricsCountEvents(t *testing.T) {
 		{"http.server.request.duration", "http.response.status_code=401", 5, ""},
 		{
 			"http.server.request.duration",
-			"http.route=/api/reports/sales-summary http.response.status_code=503 error.type=503", 4, "",
+			"http.route=/api/reports/sales-summary http.response.status_code=503 error.type=503", 7, "",
 		},
 		{"http.server.active_requests", "", 0, "http_server_active_requests"},
 	}
