@@ -243,7 +243,7 @@ func TestAnUploadWithAnIdempotencyKeyIsStoredOnce(t *testing.T) {
 	}
 }
 
-// An upload that was stored can be repeated although there is no room for another one, or the product was deleted.
+// A client that repeats an upload gets the stored response, also if a new upload would be refused by now.
 func TestAnUploadIsReplayedAfterTheLastOne(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) { s.MediaQuota = 1 })

@@ -383,7 +383,8 @@ func TestThePageOfAnImportNamesRowsThatHaveChanged(t *testing.T) {
 	}
 }
 
-// The page is also the response to a form with errors, whose path supports only POST.
+// The service also shows this page after a form with errors. The path of that form supports only POST, so that a link
+// relative to it would fail.
 func TestThePageOfAnImportHasNoRelativeLinks(t *testing.T) {
 	t.Parallel()
 	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})

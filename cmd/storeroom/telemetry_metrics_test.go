@@ -73,8 +73,8 @@ func TestMetricsCountEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A request whose duplicate is still running. Of seven reports, two at a time have a connection and wait two
-	// seconds for the lock; the seventh has waited for five seconds by then.
+	// The POST is refused because its duplicate has not ended. Two reports at a time have a connection and wait two
+	// seconds for the lock, so that the seventh has waited for five seconds before its turn.
 	must(`begin`)
 	must(
 		`insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'running', decode(repeat('00', 32), 'hex'))`,

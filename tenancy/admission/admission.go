@@ -12,7 +12,8 @@
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	long         1/3 P   1/8    the same, for exports, bulk requests and reports; a user without others may have 1/4
+//	long         1/3 P   1/8    the same, for exports, bulk requests and reports; the share is 1/4 while no other
+//	                            user holds any
 //	archives     1/6 P   1      the same, while an archive reads all rows in one transaction, which can take minutes
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
 //	settings     1/8 P   1/2    while a page of keys or members is made; it takes no place of requests
