@@ -1,0 +1,12 @@
+package tenancy
+
+import "context"
+
+// pollNetwork makes the Go runtime poll the network in another thread. The thread that polls runs the goroutine of the
+// first event, and no other thread takes its place. If that goroutine computes for long, as those in the background do,
+// requests would wait for up to 10 ms until the runtime sees their data.
+func pollNetwork(ctx context.Context) {
+	if ctx.Value(backgroundKey{}) != nil {
+		go func() {}() // the runtime starts a thread for it, which polls afterwards
+	}
+}
