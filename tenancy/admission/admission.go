@@ -203,7 +203,9 @@ func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
 func (t *Ticket) Streams() bool { return t.class == Export || t.class == Picture || t.class == Archive }
 
 // IsLarge reports whether the request sends or receives a file or many rows.
-func (t *Ticket) IsLarge() bool { return t != nil && (t.class == Bulk || t.class == Export || t.class == Archive) }
+func (t *Ticket) IsLarge() bool {
+	return t != nil && (t.class == Bulk || t.class == Export || t.class == Archive)
+}
 
 // Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
 // if other requests of the user hold too much of the share of memory. A single request may use the
