@@ -2,6 +2,7 @@ package main
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,6 +69,9 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := readExport(r)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return // a service that stops cancels an export and sends the metrics again
+	}
 	if err == nil {
 		err = c.decode(r.URL.Path, body)
 	}
