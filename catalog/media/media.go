@@ -14,7 +14,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -218,6 +221,23 @@ func (s *Store) remove(ctx context.Context, file string) error {
 		if err != nil && gcerrors.Code(err) != gcerrors.NotFound {
 			return s.failed(ctx, "delete", err)
 		}
+		if err := s.removeUnfinished(key(Name(file, width))); err != nil {
+			return s.failed(ctx, "delete", err)
+		}
 	}
 	return nil
+}
+
+// removeUnfinished deletes the temporary files of a key that killed processes left in a folder. Other storages have
+// only complete files.
+func (s *Store) removeUnfinished(key string) error {
+	u, err := url.Parse(s.url)
+	if err != nil || u.Scheme != "file" {
+		return err
+	}
+	names, err := fs.Glob(os.DirFS(u.Path), key+".*.tmp") // fileblob names them so
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(filepath.Join(u.Path, name)))
+	}
+	return err
 }

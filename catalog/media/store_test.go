@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -254,6 +256,36 @@ func TestUnusedFilesAreDeleted(t *testing.T) {
 			t.Errorf("after deleting the tenant: deleted %d, %v, left %v and %d rows", deleted, err, keys(), rows)
 		}
 	})
+}
+
+// A process that is killed while it writes a file leaves a temporary file.
+func TestTemporaryFilesAreDeleted(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "media[1] %") // none of these is a pattern or an escape
+	s := Open((&url.URL{Scheme: "file", Path: folder}).String())
+	t.Cleanup(func() { _ = s.Close() })
+	file, other := newFile("jpg"), newFile("jpg")
+	bucket, err := s.bucket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{Name(file, 160), file, other} {
+		w, err := bucket.NewWriter(t.Context(), key(name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil { // which is larger than the buffer
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.Close() })
+	}
+	if err := s.remove(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	left, err := fs.Glob(os.DirFS(folder), "*/*")
+	if err != nil || len(left) != 1 || !strings.HasPrefix(left[0], key(other)+".") {
+		t.Errorf("left %v, %v, want one of %s", left, err, other)
+	}
 }
 
 func TestAFileIsTriedAgainAfterTheStorageFailed(t *testing.T) {
