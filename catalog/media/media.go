@@ -237,7 +237,9 @@ func (s *Store) removeUnfinished(key string) error {
 	}
 	names, err := fs.Glob(os.DirFS(u.Path), key+".*.tmp") // fileblob names them so
 	for _, name := range names {
-		err = errors.Join(err, os.Remove(filepath.Join(u.Path, name)))
+		if removeErr := os.Remove(filepath.Join(u.Path, name)); !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
 	}
 	return err
 }
