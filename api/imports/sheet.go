@@ -213,8 +213,9 @@ var ofCustomer = []string{"customer.id", "customer.email", "customer.name"}
 // sheetKey is what a sold item and its return have in common.
 func sheetKey(c cells) [16]byte { return keyOf(c.first(ofCustomer...), c.first("sku", "name")) }
 
-// askSheet returns the questions about a spreadsheet. It asks whether prices include tax, unless the name of a column
-// tells this or the file has no tax. It asks what to do with returns that name neither an order nor a customer.
+// askSheet returns the questions about a spreadsheet. It asks whether prices include tax, unless the file has no tax or a
+// column is named after prices with or without tax. It asks what to do with returns that name neither an order nor a
+// customer.
 func askSheet(s *source, settings Settings) (questions []Question) {
 	_, hasTax := s.at["tax_total"]
 	if _, known := s.headerTax(); hasTax && !known && settings.TaxIncluded == "" {
