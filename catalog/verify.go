@@ -19,7 +19,7 @@ const verifyTimeout = 10 * time.Minute
 // returns at most limit differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
 	var stock, ledger, counts, tags, low, files []tenancy.Difference
-	err := s.db.Snapshot(ctx, tenant, verifyTimeout, func(b *pgx.Batch) {
+	err := s.db.Snapshot(ctx, tenant, tenancy.CustomPlan, verifyTimeout, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &stock, verifyStockSQL, tenant, limit)
 		tenancy.QueueRows(b, &ledger, verifyLedgerSQL, tenant, limit)
 		tenancy.QueueRows(b, &counts, verifyCountsSQL, tenant, limit)

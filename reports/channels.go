@@ -43,7 +43,7 @@ func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery)
 	previous.Range = q.Compare.Range(q.Range)
 	var rows, previousRows []groupRow
 	var unfiltered unfilteredSums
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+	zone, err := s.run(ctx, t, tenancy.GenericPlan, reportTimeout, func(b batch) {
 		b.queueGroups(query, &rows)
 		if q.Compare != "" {
 			b.queueGroups(previous, &previousRows)

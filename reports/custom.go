@@ -53,7 +53,11 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	total.additive = total.additive || countsOrders
 	addsUp = addsUp || countsOrders && groups.key == category
 	var counted []orderCount
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+	plan := tenancy.GenericPlan
+	if len(q.Channels)+len(q.CategoryIDs) > 0 {
+		plan = tenancy.CustomPlan // the best plan depends on the number of channels and categories
+	}
+	zone, err := s.run(ctx, t, plan, reportTimeout, func(b batch) {
 		if !addsUp {
 			b.queueGroups(total, &totalRows)
 		}

@@ -61,7 +61,7 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 			scan.queuePage(b)
 		})
 	}
-	zone, err := s.run(ctx, t, reportTimeout, queues...)
+	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, queues...)
 	if err != nil {
 		return Customers{}, fmt.Errorf("read sales by customer: %w", err)
 	}
@@ -146,7 +146,7 @@ func (s *Store) WalkCustomers(
 	ctx context.Context, t tenancy.Tenant, q CustomersQuery, f func(CustomerSums) error,
 ) error {
 	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
-	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
+	_, err := s.run(ctx, t, tenancy.CustomPlan, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		sql := fill(customerSumsSQL+allCustomersSQL, b.customerFragments(q, &args))
 		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {

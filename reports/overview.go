@@ -93,7 +93,7 @@ func (s *Store) computeOverview(ctx context.Context, t tenancy.Tenant, q Overvie
 	var best []productRow
 	var states []overviewState
 	customers := s.customerCounts(now)
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, func(b batch) {
 		queueOverviewState(b.Batch, t.ID, nil, &states)
 		summary.queue(b)
 		customers.queue(b)
@@ -323,7 +323,7 @@ func (s *Store) ProductMonths(
 		months[i].Day = days[i]
 	}
 	var rows []MonthSums
-	_, err := s.run(ctx, t, reportTimeout, func(b batch) {
+	_, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		sql := fill(productMonthsSQL, map[string]string{
 			"totals": totals, "months": args.add(days), "kind": sums.ByProduct.SQL(), "product": args.add(product),

@@ -78,7 +78,7 @@ func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery)
 			b.queueProducts(q, soldIDs, offset(q.Page, q.PerPage)-skipped, &rows)
 		})
 	}
-	zone, err := s.run(ctx, t, reportTimeout, queues...)
+	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, queues...)
 	if err != nil {
 		return Products{}, fmt.Errorf("read sales by product: %w", err)
 	}
@@ -157,7 +157,7 @@ func (s *Store) WalkProducts(
 	ctx context.Context, t tenancy.Tenant, q ProductsQuery, f func(ProductSums) error,
 ) error {
 	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
-	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
+	_, err := s.run(ctx, t, tenancy.CustomPlan, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		// Sorting so many groups takes half the time of hashing them, and less memory. A sort on disk takes twice as
 		// long.

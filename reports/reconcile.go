@@ -32,7 +32,7 @@ var reconciledMetrics = []Metric{
 // Reconcile adds up the sales of a range in several ways.
 func (s *Store) Reconcile(ctx context.Context, t tenancy.Tenant, r Range) (Reconciliation, error) {
 	var facts, total, channels, days, products, categories, sellers []groupRow
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, func(b batch) {
 		b.queueGroups(groupQuery{Range: r, lines: true}, &facts)
 		b.queueGroups(groupQuery{Range: r}, &total)
 		b.queueGroups(groupQuery{Range: r, groupBy: []column{byChannel}}, &channels)

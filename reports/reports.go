@@ -82,7 +82,7 @@ var errOtherZone = errors.New("the rollups use another time zone")
 // count days. It starts with the zone of the tenant. While that is being changed, the rollups can still have the old
 // one; then run starts again with theirs.
 func (s *Store) run(
-	ctx context.Context, t tenancy.Tenant, timeout time.Duration, queues ...func(batch),
+	ctx context.Context, t tenancy.Tenant, plan tenancy.PlanMode, timeout time.Duration, queues ...func(batch),
 ) (zoneName string, err error) {
 	zoneName = t.Timezone
 	for attempt := 1; ; attempt++ {
@@ -107,7 +107,7 @@ func (s *Store) run(
 		for _, queue := range append([]func(batch){checkZone}, queues[1:]...) {
 			batches = append(batches, func(b *pgx.Batch) { queue(batch{b, t.ID, zone, s.factsOnly, s.maxSoldIDs}) })
 		}
-		err = s.db.Snapshot(ctx, t.ID, timeout, batches...)
+		err = s.db.Snapshot(ctx, t.ID, plan, timeout, batches...)
 		switch {
 		case err == nil:
 			return zoneName, nil

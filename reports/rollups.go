@@ -14,10 +14,25 @@ const rollupsSQL = `
 		  from sales_rollups
 		 where tenant_id = $1
 		   and kind = {kind}
-		   and day >= {from}
-		   and day <= {to}
+		   {and_days}
 		   {and_channel}
 		   {and_category}`
+
+const rangeSQL = `
+		and day >= {from}
+		and day <= {to}`
+
+// daysOfChannelsSQL lets PostgreSQL look up the rows of the channels. With a range of days alone, it would read the
+// index entries of all channels.
+const daysOfChannelsSQL = `
+		and day = any (array(
+		    select day
+		      from sales_rollups
+		     where tenant_id = $1
+		       and kind = {by_day}
+		       and day >= {from}
+		       and day <= {to}
+		       {and_channel}))`
 
 // monthlySumsSQL reads the stored sums of months. It reads rollups for months with outdated sums, and for
 // the days before and after the months.
@@ -68,7 +83,7 @@ func (q groupQuery) rollups(kind sums.RollupKind, args *arguments) string {
 	if q.hasMonthlySums(kind) {
 		months, days = q.wholeMonths()
 	}
-	fragments := map[string]string{"sums": sums.List, "kind": kind.SQL()}
+	fragments := map[string]string{"sums": sums.List, "kind": kind.SQL(), "and_days": rangeSQL}
 	if months != nil {
 		begins, ends := make([]time.Time, len(days)), make([]time.Time, len(days))
 		for i, r := range days {
@@ -81,6 +96,9 @@ func (q groupQuery) rollups(kind sums.RollupKind, args *arguments) string {
 	fragments["from"], fragments["to"], fragments["period"] = args.add(q.From), args.add(q.To), period("day")
 	if len(q.channels) > 0 {
 		fragments["and_channel"] = "and channel = any (" + args.add(q.channels) + ")"
+		if kind != sums.ByDay {
+			fragments["and_days"], fragments["by_day"] = daysOfChannelsSQL, sums.ByDay.SQL()
+		}
 	}
 	if len(q.categories) > 0 {
 		fragments["and_category"] = "and key = any (" + args.add(q.categories) + ") and key <> 0"

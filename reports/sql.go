@@ -18,10 +18,7 @@ func (a *arguments) add(value any) string {
 	return "$" + strconv.Itoa(len(*a))
 }
 
-var (
-	fragmentName = regexp.MustCompile(`\{[a-z_]+\}`)
-	emptyLines   = regexp.MustCompile(`\n(\s*\n)+`)
-)
+var fragmentName = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // fill replaces each {name} in an SQL template with its fragment. It indents the
 // lines of a fragment to the column of its name, and removes empty lines.
@@ -32,7 +29,8 @@ func fill(template string, fragments map[string]string) string {
 		column := at[0] - (strings.LastIndex(sql[:at[0]], "\n") + 1)
 		sql = sql[:at[0]] + strings.ReplaceAll(fragment, "\n", "\n"+strings.Repeat(" ", column)) + sql[at[1]:]
 	}
-	return emptyLines.ReplaceAllString(sql, "\n")
+	isEmpty := func(line string) bool { return strings.TrimSpace(line) == "" }
+	return strings.Join(slices.DeleteFunc(strings.Split(sql, "\n"), isEmpty), "\n")
 }
 
 // unindent removes the indentation that SQL has in Go source.

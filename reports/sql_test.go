@@ -53,7 +53,10 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 	"custom_by_seller":                      custom("orders", "seller"),
 	"custom_by_seller_of_category":          custom("orders", "seller", 3),
 	"custom_by_seller_of_category_revenue":  custom("revenue", "seller", 3),
-	"reconcile":                             sending((*reports.Store).Reconcile, sqlRange),
+	"custom_by_category_of_channels": sending((*reports.Store).Custom, reports.CustomQuery{
+		Range: sqlRange, GroupBy: "category", Channels: []string{"web", "pos"}, Metrics: []string{"revenue"},
+	}),
+	"reconcile": sending((*reports.Store).Reconcile, sqlRange),
 }
 
 func sending[T, Q any](

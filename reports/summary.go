@@ -36,7 +36,7 @@ type DaySums struct {
 // Summary computes the sales of a range.
 func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (Summary, error) {
 	rows := summaryRows{query: q}
-	zone, err := s.run(ctx, t, reportTimeout, rows.queue)
+	zone, err := s.run(ctx, t, tenancy.GenericPlan, reportTimeout, rows.queue)
 	if err != nil {
 		return Summary{}, fmt.Errorf("read the sales summary: %w", err)
 	}

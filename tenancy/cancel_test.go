@@ -49,7 +49,9 @@ func TestAQueryStopsOnTheServerWhenItsContextEnds(t *testing.T) {
 		"Update writing": func(ctx context.Context) error {
 			return d.DB.Update(ctx, tenant, nothing, func(batch *pgx.Batch) error { queue(batch); return nil })
 		},
-		"Snapshot": func(ctx context.Context) error { return d.DB.Snapshot(ctx, tenant, time.Minute, queue) },
+		"Snapshot": func(ctx context.Context) error {
+			return d.DB.Snapshot(ctx, tenant, tenancy.GenericPlan, time.Minute, queue)
+		},
 		"Tx": func(ctx context.Context) error {
 			return d.DB.Tx(ctx, tenant, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, sleep); return err })
 		},

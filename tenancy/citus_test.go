@@ -69,7 +69,7 @@ func TestATenantMovesWhileClientsReadAndWrite(t *testing.T) {
 				if client%2 == 0 {
 					err = db.Run(t.Context(), tenant, read)
 				} else {
-					err = db.Snapshot(t.Context(), tenant, 5*time.Second, read)
+					err = db.Snapshot(t.Context(), tenant, tenancy.GenericPlan, 5*time.Second, read)
 				}
 				switch {
 				case err != nil:

@@ -62,8 +62,7 @@ var (
 type PlanMode string
 
 // GenericPlan makes one plan per connection for all values, because planning takes longer than most queries run.
-// CustomPlan plans for the given values, for queries whose conditions apply only to some values, and may use hash
-// joins.
+// CustomPlan plans for the given values, such as the number of elements of an array.
 const (
 	GenericPlan PlanMode = "force_generic_plan"
 	CustomPlan  PlanMode = "force_custom_plan"
@@ -73,10 +72,6 @@ const (
 	setTenant = `select set_config('app.tenant_id', $1, true)`
 	// setTenantAndKey also sets the API key that package feed shows.
 	setTenantAndKey = `select set_config('app.tenant_id', $1, true), set_config('app.key_id', $2, true)`
-	setPlanned      = `
-	select set_config('app.tenant_id', $1, true),
-	       set_config('plan_cache_mode', 'force_custom_plan', true),
-	       set_config('enable_hashjoin', 'on', true)`
 )
 
 // setting is the value of app.tenant_id. A query without a tenant is a programming
@@ -92,11 +87,6 @@ func (id ID) setting() string {
 // The callbacks of pgx.QueuedQuery read the results. queue may be called again after
 // a deadlock, or if a replica fails.
 func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
-	return db.RunPlanned(ctx, tenant, GenericPlan, queue)
-}
-
-// RunPlanned is Run with a plan mode.
-func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue func(*pgx.Batch)) error {
 	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
 		return shared.inSavepoint(ctx, func(tx pgx.Tx) error {
 			batch := &pgx.Batch{}
@@ -108,25 +98,21 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 		return retry(ctx, maxTries, func() error {
 			if reading := db.readingOf(ctx); reading != nil {
 				done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-					return conn.SendBatch(ctx, db.newBatch(ctx, tenant, plan, queue)).Close()
+					return conn.SendBatch(ctx, db.newBatch(ctx, tenant, queue)).Close()
 				})
 				if done {
 					return err
 				}
 			}
-			return db.send(ctx, db.newBatch(ctx, tenant, plan, queue))
+			return db.send(ctx, db.newBatch(ctx, tenant, queue))
 		})
 	})
 }
 
-// newBatch returns the queries of a tenant after those that set the tenant and the plan mode.
-func (db *DB) newBatch(ctx context.Context, tenant ID, plan PlanMode, queue func(*pgx.Batch)) *pgx.Batch {
+// newBatch returns the queries of a tenant after the one that sets the tenant.
+func (db *DB) newBatch(ctx context.Context, tenant ID, queue func(*pgx.Batch)) *pgx.Batch {
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
-	if plan == GenericPlan {
-		db.queueTenant(ctx, batch, tenant)
-	} else {
-		batch.Queue(db.withHold(setPlanned), tenant.setting())
-	}
+	db.queueTenant(ctx, batch, tenant)
 	queue(batch)
 	return batch
 }

@@ -34,7 +34,7 @@ func TestReplicasAnswerRequestsThatOnlyRead(t *testing.T) {
 		t.Error("a replica answered a request that is not marked")
 	}
 	var byReplica bool
-	if err := d.DB.Snapshot(d.MustAwaitReplica(t), a, time.Second, func(b *pgx.Batch) {
+	if err := d.DB.Snapshot(d.MustAwaitReplica(t), a, tenancy.GenericPlan, time.Second, func(b *pgx.Batch) {
 		b.Queue(`select current_setting('default_transaction_read_only')::boolean`).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&byReplica)
 		})

@@ -91,7 +91,7 @@ func writeParts(
 const setSnapshot = `
 	select set_config('app.tenant_id', $1, true),
 	       set_config('statement_timeout', $2, true),
-	       set_config('plan_cache_mode', 'force_custom_plan', true),
+	       set_config('plan_cache_mode', $3, true),
 	       set_config('enable_hashjoin', 'on', true),
 	       set_config('enable_nestloop', 'off', true),
 	       set_config('enable_sort', 'off', true),
@@ -99,14 +99,13 @@ const setSnapshot = `
 
 // Snapshot sends the queries that each queue adds as one batch, in a read-only
 // transaction that sees the tenant's rows at one moment, so that the figures of several
-// queries agree. Each query has the given timeout and is planned for its values. Each queue may be called again if a
-// replica fails.
+// queries agree. Each query has the given timeout. Each queue may be called again if a replica fails.
 func (db *DB) Snapshot(
-	ctx context.Context, tenant ID, timeout time.Duration, queues ...func(*pgx.Batch),
+	ctx context.Context, tenant ID, plan PlanMode, timeout time.Duration, queues ...func(*pgx.Batch),
 ) error {
 	if reading := db.readingOf(ctx); reading != nil {
 		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-			return db.snapshot(ctx, conn, tenant, timeout, queues)
+			return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
 		})
 		if done {
 			return err
@@ -118,19 +117,19 @@ func (db *DB) Snapshot(
 			return err
 		}
 		defer conn.Release()
-		return db.snapshot(ctx, conn, tenant, timeout, queues)
+		return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
 	})
 }
 
 func (db *DB) snapshot(
-	ctx context.Context, c *conn, tenant ID, timeout time.Duration, queues []func(*pgx.Batch),
+	ctx context.Context, c *conn, tenant ID, plan PlanMode, timeout time.Duration, queues []func(*pgx.Batch),
 ) error {
 	var tx pgx.Tx
 	for i, queue := range queues {
 		batch := &pgx.Batch{}
 		if i == 0 {
 			db.queueSnapshot(batch, tenant)
-			batch.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+			batch.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10), string(plan))
 		}
 		queue(batch)
 		if i == len(queues)-1 {

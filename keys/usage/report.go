@@ -78,7 +78,7 @@ func Read(ctx context.Context, db *tenancy.DB, tenant tenancy.Tenant, q Query) (
 	var r reader
 	before := tenancy.StartOfDay(q.To.AddDate(0, 0, 1), zone)
 	var known []Key
-	err = db.Central().Snapshot(ctx, tenant.ID, readTimeout, func(batch *pgx.Batch) {
+	err = db.Central().Snapshot(ctx, tenant.ID, tenancy.CustomPlan, readTimeout, func(batch *pgx.Batch) {
 		r = reader{found: map[int64]*keyReader{}}
 		r.Starts = starts(q, zone, before)
 		tenancy.QueueRows(batch, &known, `
