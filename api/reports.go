@@ -149,10 +149,8 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 				{"", figures{reports.ProductColumns, p.Sums}},
 			}
 		})
-		meta := productMeta{
-			newPageMeta(page, products.Count),
-			newReportMeta(r, q.Range, products.Zone, figures{reports.ProductColumns, products.Total}),
-		}
+		meta := append(newPageMeta(page, products.Count).fields(),
+			reportMeta(r, q.Range, products.Zone, figures{reports.ProductColumns, products.Total})...)
 		return envelope(rows, jsonField{"meta", meta},
 			explainShape(products.Explain, map[string]string{"rows": "data", "total": "meta.totals"}))
 	})
@@ -170,12 +168,12 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) jsonObject {
-		meta := newReportMeta(r, q.Range, channels.Zone, figures{reports.ChannelColumns, channels.Total})
+		meta := reportMeta(r, q.Range, channels.Zone, figures{reports.ChannelColumns, channels.Total})
 		if previous := channels.Previous; previous != nil {
-			meta.Comparison = jsonObject{
+			meta = append(meta, jsonField{"comparison", jsonObject{
 				{"period", periodShape(previous.Range)}, {"compare", q.Compare},
 				{"", figures{reports.Figures, previous.Total}}, {"changes", changes{channels.Total, previous.Total}},
-			}
+			}})
 		}
 		rows := arrayFrom(channels.Pairs(), func(p reports.ChannelPair) jsonObject {
 			row := jsonObject{
@@ -195,24 +193,11 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// reportMeta is the meta of reports with an array as data.
-type reportMeta struct {
-	Period     jsonObject `json:"period"`
-	Currency   string     `json:"currency"`
-	Timezone   string     `json:"timezone"`
-	Totals     jsonObject `json:"totals"`
-	Comparison jsonObject `json:"comparison,omitempty"`
-}
-
-// productMeta is the meta of a page of products.
-type productMeta struct {
-	pageMeta
-	reportMeta
-}
-
-func newReportMeta(r *http.Request, period reports.Range, zone string, totals figures) reportMeta {
-	return reportMeta{
-		Period: periodShape(period), Currency: principal(r).Tenant.Currency, Timezone: zone, Totals: jsonObject{{"", totals}},
+// reportMeta returns the meta of a report with an array as data.
+func reportMeta(r *http.Request, period reports.Range, zone string, totals figures) jsonObject {
+	return jsonObject{
+		{"period", periodShape(period)}, {"currency", principal(r).Tenant.Currency}, {"timezone", zone},
+		{"totals", totals},
 	}
 }
 

@@ -67,6 +67,13 @@ func writeStep[T, J any](
 	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(list.Items, shape), jsonField{"meta", meta}))
 }
 
+func (m pageMeta) fields() jsonObject {
+	return jsonObject{
+		{"page", int64(m.Page)}, {"per_page", int64(m.PerPage)}, {"total", m.Total}, {"total_pages", m.TotalPages},
+		{"has_next", m.HasNext}, {"has_prev", m.HasPrev},
+	}
+}
+
 // newPageMeta returns the position of a page in a list of total rows.
 func newPageMeta(page paging.Page, total int64) pageMeta {
 	perPage := int64(page.PerPage)
