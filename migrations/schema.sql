@@ -3436,3 +3436,5 @@ begin
 end $function$;
 revoke execute on function claim_webhooks(uuid,integer,integer,integer) from public;
 grant execute on function claim_webhooks(uuid,integer,integer,integer) to storeroom_runtime;
+
+create aggregate add_up(bigint) (sfunc = int8pl, stype = bigint, initcond = '0', combinefunc = int8pl, parallel = safe);

@@ -63,7 +63,7 @@ func totalsWithout(columns ...string) string {
 	expressions := map[string]string{}
 	for _, c := range sums.Columns() {
 		if !slices.Contains(columns, c.Name) {
-			expressions[c.Name] = "coalesce(sum(" + c.Name + "), 0)"
+			expressions[c.Name] = "add_up(" + c.Name + ")"
 		}
 	}
 	return sumList(expressions)

@@ -231,6 +231,7 @@ insert into defined
 select 'function', p.oid::regprocedure::text, pg_get_functiondef(p.oid)
   from pg_proc p
  where p.pronamespace = 'public'::regnamespace
+   and p.prokind = 'f' -- Citus creates aggregates in the schema public of each node
    and p.proname <> 'customer_text'
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
    and pg_get_functiondef(p.oid) !~ ('\m(users|sessions|memberships|one_time_links|key_hashes|schema_migrations|'

@@ -56,6 +56,7 @@ with tables as (
     select p.oid, p.oid::regprocedure::text as signature, p.proowner, p.proacl
       from pg_proc p
      where p.pronamespace = 'public'::regnamespace
+       and p.prokind = 'f'
        and not exists ( -- of an extension
            select from pg_depend d where d.objid = p.oid and d.classid = 'pg_proc'::regclass and d.deptype = 'e'
            )
@@ -136,6 +137,14 @@ with tables as (
        and not exists (select from pg_depend d where d.objid = c.oid and d.deptype in ('a', 'i'))
     union all
     select 3, false, f.oid, 1, 0, regexp_replace(pg_get_functiondef(f.oid), '\s*$', ';') from functions f
+    union all
+    select 3, false, a.aggfnoid, 1, 0, format(
+               'create aggregate %s (sfunc = %s, stype = %s, initcond = %L, combinefunc = %s%s);',
+               a.aggfnoid::regprocedure, a.aggtransfn, a.aggtranstype::regtype, a.agginitval, a.aggcombinefn,
+               case p.proparallel when 's' then ', parallel = safe' else '' end)
+      from pg_aggregate a
+      join pg_proc p on p.oid = a.aggfnoid
+     where p.pronamespace = 'public'::regnamespace
     union all
     select 3, false, f.oid, 2, 0, format('comment on function %s is %L;', f.signature, obj_description(f.oid, 'pg_proc'))
       from functions f

@@ -81,7 +81,7 @@ func Select(names ...string) []Column {
 var List = Expand(`{}`)
 
 // Totals adds up each column of a relation in SQL, under the column's name.
-var Totals = Expand(`coalesce(sum({}), 0)::bigint as {}`)
+var Totals = Expand(`add_up({}) as {}`)
 
 // Expand repeats an SQL expression for each column, with the name of the column
 // for {}: Expand("t.{} - s.{}") is "t.orders - s.orders, t.items - s.items, …".

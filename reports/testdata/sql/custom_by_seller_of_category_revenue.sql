@@ -41,18 +41,18 @@ with sales as (
             offset 0) r
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+            add_up(orders)::bigint as orders,
+            add_up(items)::bigint as items,
+            add_up(units)::bigint as units,
+            add_up(units_without_cost)::bigint as units_without_cost,
+            add_up(revenue)::bigint as revenue,
+            add_up(discounts)::bigint as discounts,
+            add_up(tax)::bigint as tax,
+            add_up(cost)::bigint as cost,
+            add_up(refund_count)::bigint as refund_count,
+            add_up(refunds)::bigint as refunds,
+            add_up(shipping)::bigint as shipping,
+            add_up(revenue_without_cost)::bigint as revenue_without_cost
        from sales
       group by grouping sets (())
 )
@@ -238,18 +238,18 @@ with sales as (
          on p.id = s.key and p.tenant_id = $1 and p.category_id = any ($10)
 ), groups as (
      select null::int as period, null::text as channel, key,
-            coalesce(sum(orders), 0)::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+            add_up(orders)::bigint as orders,
+            add_up(items)::bigint as items,
+            add_up(units)::bigint as units,
+            add_up(units_without_cost)::bigint as units_without_cost,
+            add_up(revenue)::bigint as revenue,
+            add_up(discounts)::bigint as discounts,
+            add_up(tax)::bigint as tax,
+            add_up(cost)::bigint as cost,
+            add_up(refund_count)::bigint as refund_count,
+            add_up(refunds)::bigint as refunds,
+            add_up(shipping)::bigint as shipping,
+            add_up(revenue_without_cost)::bigint as revenue_without_cost
        from sales
       group by grouping sets (key)
 )

@@ -65,18 +65,18 @@ with sales as (
         and day <= $3
 ), groups as (
      select period, channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+            add_up(orders)::bigint as orders,
+            add_up(items)::bigint as items,
+            add_up(units)::bigint as units,
+            add_up(units_without_cost)::bigint as units_without_cost,
+            add_up(revenue)::bigint as revenue,
+            add_up(discounts)::bigint as discounts,
+            add_up(tax)::bigint as tax,
+            add_up(cost)::bigint as cost,
+            add_up(refund_count)::bigint as refund_count,
+            add_up(refunds)::bigint as refunds,
+            add_up(shipping)::bigint as shipping,
+            add_up(revenue_without_cost)::bigint as revenue_without_cost
        from sales
       group by grouping sets (period, channel)
 )
@@ -501,33 +501,33 @@ with sales as (
 ), sold as (
      select key,
             0::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
+            add_up(items)::bigint as items,
+            add_up(units)::bigint as units,
+            add_up(units_without_cost)::bigint as units_without_cost,
+            add_up(revenue)::bigint as revenue,
+            add_up(discounts)::bigint as discounts,
+            add_up(tax)::bigint as tax,
+            add_up(cost)::bigint as cost,
             0::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+            add_up(refunds)::bigint as refunds,
+            add_up(shipping)::bigint as shipping,
+            add_up(revenue_without_cost)::bigint as revenue_without_cost
        from sales
       group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
             0::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
+            add_up(items)::bigint as items,
+            add_up(units)::bigint as units,
+            add_up(units_without_cost)::bigint as units_without_cost,
+            add_up(revenue)::bigint as revenue,
+            add_up(discounts)::bigint as discounts,
+            add_up(tax)::bigint as tax,
+            add_up(cost)::bigint as cost,
             0::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+            add_up(refunds)::bigint as refunds,
+            add_up(shipping)::bigint as shipping,
+            add_up(revenue_without_cost)::bigint as revenue_without_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -542,17 +542,17 @@ select count, product_id, sku, name,
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
               0::bigint as orders,
-              coalesce(sum(items), 0)::bigint as items,
-              coalesce(sum(units), 0)::bigint as units,
-              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-              coalesce(sum(revenue), 0)::bigint as revenue,
-              coalesce(sum(discounts), 0)::bigint as discounts,
-              coalesce(sum(tax), 0)::bigint as tax,
-              coalesce(sum(cost), 0)::bigint as cost,
+              add_up(items)::bigint as items,
+              add_up(units)::bigint as units,
+              add_up(units_without_cost)::bigint as units_without_cost,
+              add_up(revenue)::bigint as revenue,
+              add_up(discounts)::bigint as discounts,
+              add_up(tax)::bigint as tax,
+              add_up(cost)::bigint as cost,
               0::bigint as refund_count,
-              coalesce(sum(refunds), 0)::bigint as refunds,
-              coalesce(sum(shipping), 0)::bigint as shipping,
-              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+              add_up(refunds)::bigint as refunds,
+              add_up(shipping)::bigint as shipping,
+              add_up(revenue_without_cost)::bigint as revenue_without_cost
          from product_sums
         union all
        select null, p.product_id, p.unknown_sku,
@@ -709,33 +709,33 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
              ), sold as (
                   select key,
                          0::bigint as orders,
-                         coalesce(sum(items), 0)::bigint as items,
-                         coalesce(sum(units), 0)::bigint as units,
-                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-                         coalesce(sum(revenue), 0)::bigint as revenue,
-                         coalesce(sum(discounts), 0)::bigint as discounts,
-                         coalesce(sum(tax), 0)::bigint as tax,
-                         coalesce(sum(cost), 0)::bigint as cost,
+                         add_up(items)::bigint as items,
+                         add_up(units)::bigint as units,
+                         add_up(units_without_cost)::bigint as units_without_cost,
+                         add_up(revenue)::bigint as revenue,
+                         add_up(discounts)::bigint as discounts,
+                         add_up(tax)::bigint as tax,
+                         add_up(cost)::bigint as cost,
                          0::bigint as refund_count,
-                         coalesce(sum(refunds), 0)::bigint as refunds,
-                         coalesce(sum(shipping), 0)::bigint as shipping,
-                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                         add_up(refunds)::bigint as refunds,
+                         add_up(shipping)::bigint as shipping,
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost
                     from sales
                    group by key
              ), product_sums as materialized (
                   select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
                          0::bigint as orders,
-                         coalesce(sum(items), 0)::bigint as items,
-                         coalesce(sum(units), 0)::bigint as units,
-                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-                         coalesce(sum(revenue), 0)::bigint as revenue,
-                         coalesce(sum(discounts), 0)::bigint as discounts,
-                         coalesce(sum(tax), 0)::bigint as tax,
-                         coalesce(sum(cost), 0)::bigint as cost,
+                         add_up(items)::bigint as items,
+                         add_up(units)::bigint as units,
+                         add_up(units_without_cost)::bigint as units_without_cost,
+                         add_up(revenue)::bigint as revenue,
+                         add_up(discounts)::bigint as discounts,
+                         add_up(tax)::bigint as tax,
+                         add_up(cost)::bigint as cost,
                          0::bigint as refund_count,
-                         coalesce(sum(refunds), 0)::bigint as refunds,
-                         coalesce(sum(shipping), 0)::bigint as shipping,
-                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                         add_up(refunds)::bigint as refunds,
+                         add_up(shipping)::bigint as shipping,
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost
                     from sold s
                    cross join lateral (
                          select product_id, sku
@@ -842,33 +842,33 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
              ), sold as (
                   select key,
                          0::bigint as orders,
-                         coalesce(sum(items), 0)::bigint as items,
-                         coalesce(sum(units), 0)::bigint as units,
-                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-                         coalesce(sum(revenue), 0)::bigint as revenue,
-                         coalesce(sum(discounts), 0)::bigint as discounts,
-                         coalesce(sum(tax), 0)::bigint as tax,
-                         coalesce(sum(cost), 0)::bigint as cost,
+                         add_up(items)::bigint as items,
+                         add_up(units)::bigint as units,
+                         add_up(units_without_cost)::bigint as units_without_cost,
+                         add_up(revenue)::bigint as revenue,
+                         add_up(discounts)::bigint as discounts,
+                         add_up(tax)::bigint as tax,
+                         add_up(cost)::bigint as cost,
                          0::bigint as refund_count,
-                         coalesce(sum(refunds), 0)::bigint as refunds,
-                         coalesce(sum(shipping), 0)::bigint as shipping,
-                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                         add_up(refunds)::bigint as refunds,
+                         add_up(shipping)::bigint as shipping,
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost
                     from sales
                    group by key
              ), product_sums as materialized (
                   select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
                          0::bigint as orders,
-                         coalesce(sum(items), 0)::bigint as items,
-                         coalesce(sum(units), 0)::bigint as units,
-                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-                         coalesce(sum(revenue), 0)::bigint as revenue,
-                         coalesce(sum(discounts), 0)::bigint as discounts,
-                         coalesce(sum(tax), 0)::bigint as tax,
-                         coalesce(sum(cost), 0)::bigint as cost,
+                         add_up(items)::bigint as items,
+                         add_up(units)::bigint as units,
+                         add_up(units_without_cost)::bigint as units_without_cost,
+                         add_up(revenue)::bigint as revenue,
+                         add_up(discounts)::bigint as discounts,
+                         add_up(tax)::bigint as tax,
+                         add_up(cost)::bigint as cost,
                          0::bigint as refund_count,
-                         coalesce(sum(refunds), 0)::bigint as refunds,
-                         coalesce(sum(shipping), 0)::bigint as shipping,
-                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                         add_up(refunds)::bigint as refunds,
+                         add_up(shipping)::bigint as shipping,
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost
                     from sold s
                    cross join lateral (
                          select product_id, sku

@@ -157,33 +157,33 @@ with sales as (
 ), sold as (
      select key,
             0::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
+            add_up(items)::bigint as items,
+            add_up(units)::bigint as units,
+            add_up(units_without_cost)::bigint as units_without_cost,
+            add_up(revenue)::bigint as revenue,
+            add_up(discounts)::bigint as discounts,
+            add_up(tax)::bigint as tax,
+            add_up(cost)::bigint as cost,
             0::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+            add_up(refunds)::bigint as refunds,
+            add_up(shipping)::bigint as shipping,
+            add_up(revenue_without_cost)::bigint as revenue_without_cost
        from sales
       group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
             0::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
+            add_up(items)::bigint as items,
+            add_up(units)::bigint as units,
+            add_up(units_without_cost)::bigint as units_without_cost,
+            add_up(revenue)::bigint as revenue,
+            add_up(discounts)::bigint as discounts,
+            add_up(tax)::bigint as tax,
+            add_up(cost)::bigint as cost,
             0::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+            add_up(refunds)::bigint as refunds,
+            add_up(shipping)::bigint as shipping,
+            add_up(revenue_without_cost)::bigint as revenue_without_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -198,17 +198,17 @@ select count, product_id, sku, name,
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
               0::bigint as orders,
-              coalesce(sum(items), 0)::bigint as items,
-              coalesce(sum(units), 0)::bigint as units,
-              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-              coalesce(sum(revenue), 0)::bigint as revenue,
-              coalesce(sum(discounts), 0)::bigint as discounts,
-              coalesce(sum(tax), 0)::bigint as tax,
-              coalesce(sum(cost), 0)::bigint as cost,
+              add_up(items)::bigint as items,
+              add_up(units)::bigint as units,
+              add_up(units_without_cost)::bigint as units_without_cost,
+              add_up(revenue)::bigint as revenue,
+              add_up(discounts)::bigint as discounts,
+              add_up(tax)::bigint as tax,
+              add_up(cost)::bigint as cost,
               0::bigint as refund_count,
-              coalesce(sum(refunds), 0)::bigint as refunds,
-              coalesce(sum(shipping), 0)::bigint as shipping,
-              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+              add_up(refunds)::bigint as refunds,
+              add_up(shipping)::bigint as shipping,
+              add_up(revenue_without_cost)::bigint as revenue_without_cost
          from product_sums
         union all
        select null, p.product_id, p.unknown_sku,
