@@ -57,7 +57,7 @@ func TestAReaderOfChangesHasTheObjectsOfTheDatabase(t *testing.T) {
 		writers.Wait()
 		stop()
 		others.Wait()
-		reader.calm = true
+		reader.ended = true
 		reader.readAll(t)
 		if diff := cmp.Diff(h.objects(t), reader.known()); diff != "" {
 			t.Fatalf("history %d: the database and the reader differ (-database +reader):\n%s", n, diff)
@@ -179,14 +179,14 @@ type feedReader struct {
 	*history
 	after   string
 	objects map[string]map[string]any // by type and id
-	calm    bool                      // no connection is terminated any more
+	ended   bool                      // the writers and the terminations
 }
 
 // readPage reads a page and reports whether there may be more.
 func (r *feedReader) readPage(t *testing.T, limit int) (more bool) {
 	path := "/api/changes?after=" + url.QueryEscape(r.after) + "&limit=" + strconv.Itoa(limit)
 	got := r.send(t, call{path: path, key: r.key})
-	if got.StatusCode == 503 && !r.calm {
+	if got.StatusCode == 503 && !r.ended {
 		return true // the writer's connection was chosen for termination, but the reader had it by then
 	}
 	var page struct {

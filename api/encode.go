@@ -100,6 +100,8 @@ func (e *encoder) add(v any) error {
 		return e.addArray(v)
 	case nil:
 		e.WriteString("null")
+	case bool:
+		e.Write(strconv.AppendBool(e.AvailableBuffer(), v))
 	case int64:
 		e.addInteger(v)
 	case money.Cents:

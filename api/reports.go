@@ -149,7 +149,7 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 				{"", figures{reports.ProductColumns, p.Sums}},
 			}
 		})
-		meta := append(newPageMeta(page, products.Count).fields(),
+		meta := append(pageMeta(page, products.Count),
 			reportMeta(r, q.Range, products.Zone, figures{reports.ProductColumns, products.Total})...)
 		return envelope(rows, jsonField{"meta", meta},
 			explainShape(products.Explain, map[string]string{"rows": "data", "total": "meta.totals"}))
@@ -242,7 +242,7 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeReport(w, r, q, s.Reports.Customers, func(customers reports.Customers) jsonObject {
 		return envelope(customersShape(customers, q.Range, canReadCustomers(r)),
-			jsonField{"meta", newPageMeta(page, customers.Customers)},
+			jsonField{"meta", pageMeta(page, customers.Customers)},
 			explainShape(customers.Explain, map[string]string{"summary": "data.summary", "rows": "data.customers"}))
 	})
 }

@@ -20,16 +20,6 @@ type success struct {
 	Data    any  `json:"data"`
 }
 
-// pageMeta describes the position of a page in a list.
-type pageMeta struct {
-	Page       int   `json:"page"`
-	PerPage    int   `json:"per_page"`
-	Total      int64 `json:"total"`
-	TotalPages int64 `json:"total_pages"`
-	HasNext    bool  `json:"has_next"`
-	HasPrev    bool  `json:"has_prev"`
-}
-
 func writeData(w http.ResponseWriter, status int, data any) error {
 	return writeJSON(w, status, success{Success: true, Data: data})
 }
@@ -40,7 +30,7 @@ func writeCreated(w http.ResponseWriter, collection string, id int64, data any) 
 	return writeData(w, http.StatusCreated, data)
 }
 
-// cursorMeta replaces pageMeta in lists that are read with a cursor.
+// cursorMeta is the meta of lists that are read with a cursor.
 type cursorMeta struct {
 	PerPage    int     `json:"per_page"`
 	Total      int64   `json:"total"`
@@ -51,7 +41,7 @@ type cursorMeta struct {
 func writePage[T, J any](
 	w http.ResponseWriter, r *http.Request, page paging.Page, list paging.List[T], shape func(T) J,
 ) error {
-	meta := jsonField{"meta", newPageMeta(page, list.Total)}
+	meta := jsonField{"meta", pageMeta(page, list.Total)}
 	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(list.Items, shape), meta))
 }
 
@@ -67,20 +57,13 @@ func writeStep[T, J any](
 	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(list.Items, shape), jsonField{"meta", meta}))
 }
 
-func (m pageMeta) fields() jsonObject {
-	return jsonObject{
-		{"page", int64(m.Page)}, {"per_page", int64(m.PerPage)}, {"total", m.Total}, {"total_pages", m.TotalPages},
-		{"has_next", m.HasNext}, {"has_prev", m.HasPrev},
-	}
-}
-
-// newPageMeta returns the position of a page in a list of total rows.
-func newPageMeta(page paging.Page, total int64) pageMeta {
+// pageMeta returns the position of a page in a list of total rows.
+func pageMeta(page paging.Page, total int64) jsonObject {
 	perPage := int64(page.PerPage)
 	pages := (total + perPage - 1) / perPage
-	return pageMeta{
-		Page: page.Number, PerPage: page.PerPage, Total: total, TotalPages: pages,
-		HasNext: int64(page.Number) < pages, HasPrev: page.Number > 1,
+	return jsonObject{
+		{"page", int64(page.Number)}, {"per_page", perPage}, {"total", total}, {"total_pages", pages},
+		{"has_next", int64(page.Number) < pages}, {"has_prev", page.Number > 1},
 	}
 }
 
