@@ -158,6 +158,9 @@ begin
         perform create_distributed_function(f);
         execute format('revoke execute on function %s from public', f); -- Citus copies grants, not what is revoked
     end loop;
+    if to_regprocedure('public.add_up(bigint)') is not null then -- an aggregate, which all groups of a node share
+        perform create_distributed_function('public.add_up(bigint)');
+    end if;
 end $$;
 
 -- Rows that move are not changed, so they may fire no trigger.
@@ -231,7 +234,7 @@ insert into defined
 select 'function', p.oid::regprocedure::text, pg_get_functiondef(p.oid)
   from pg_proc p
  where p.pronamespace = 'public'::regnamespace
-   and p.prokind = 'f' -- Citus creates aggregates in the schema public of each node
+   and p.prokind = 'f'
    and p.proname <> 'customer_text'
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
    and pg_get_functiondef(p.oid) !~ ('\m(users|sessions|memberships|one_time_links|key_hashes|schema_migrations|'
