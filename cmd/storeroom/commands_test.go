@@ -307,6 +307,8 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"key list", "--tenant is required"},
 		{"key revoke --tenant acme --id 77", "--id: tenant acme has no key 77"},
 		{"key revoke --tenant acme --id x", `--id must be a whole number, not "x"`},
+		{"key revoke --tenant acme --id 0100", "--id: tenant acme has no key 100"},
+		{"key revoke --tenant acme --id 0x10", `--id must be a whole number, not "0x10"`},
 		{"key roll --tenant acme --id 77 --overlap 2h", "--overlap must be 0, 1h, 24h or 168h"},
 		{"key roll --tenant acme --id 77 --overlap soon", "--overlap must be 0, 1h, 24h or 168h"},
 		{"key roll --tenant acme --id 77", "--id: tenant acme has no key 77"},

@@ -47,6 +47,7 @@ func (c console) importCommand() *cli.Command {
 		},
 		&cli.Int64Flag{
 			Name: "resume", Usage: "continue the import with this number", HideDefault: true, Local: true,
+			Config: decimal,
 		})
 	cmd.ArgsUsage = "PATH..."
 	undo := c.operatorCommand("undo", "undo an import of the last seven days", undoImport,

@@ -21,7 +21,9 @@ const (
 )
 
 func (c console) keyCommand() *cli.Command {
-	id := func() cli.Flag { return &cli.Int64Flag{Name: "id", Usage: "id of the key (required)", Required: true} }
+	id := func() cli.Flag {
+		return &cli.Int64Flag{Name: "id", Usage: "id of the key (required)", Required: true, Config: decimal}
+	}
 	return &cli.Command{
 		Name:  "key",
 		Usage: "create, list, revoke and roll API keys",

@@ -27,8 +27,8 @@ func (c console) migrateCommand() *cli.Command {
 			&cli.BoolFlag{Name: "print-roles", Usage: "print the SQL that creates the roles and the database, and exit"},
 			&cli.StringSliceFlag{Name: "print-cluster", Usage: "print the SQL that connects these nodes of a Citus cluster, and exit: " +
 				"HOST:PORT of the coordinator and of the workers, separated by commas"},
-			&cli.IntFlag{Name: "shards", Value: migrations.DefaultShards, Usage: "number of shard groups in that SQL"},
-			&cli.StringFlag{Name: "database", Value: "storeroom", Usage: "name of the database in that SQL"},
+			&cli.IntFlag{Name: "shards", Value: migrations.DefaultShards, Config: decimal, Usage: "number of shard groups, with --print-cluster"},
+			&cli.StringFlag{Name: "database", Value: "storeroom", Usage: "name of the database, with --print-roles"},
 			jsonFlag(),
 		},
 		Action: func(ctx context.Context, cmd *cli.Command) error {

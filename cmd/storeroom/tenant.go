@@ -21,7 +21,9 @@ func (c console) tenantCommand() *cli.Command {
 		return []cli.Flag{
 			slug(), name,
 			stringFlag("plan", "standard, professional or enterprise"+plan),
-			&cli.IntFlag{Name: "rate-limit", Usage: "requests per minute, for the enterprise plan", HideDefault: true},
+			&cli.IntFlag{
+				Name: "rate-limit", Usage: "requests per minute, for the enterprise plan", HideDefault: true, Config: decimal,
+			},
 			stringFlag("timezone", "time zone of the reports, such as Europe/London"+timezone),
 			stringFlag("currency", "such as EUR"+currency),
 		}

@@ -19,6 +19,9 @@ func describe(example string, lines ...string) string {
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON, for scripts"} }
 
+// decimal is the format of numbers. The default of the library reads 010 as 8.
+var decimal = cli.IntegerConfig{Base: 10}
+
 func requiredFlag(name, usage string) cli.Flag {
 	return &cli.StringFlag{Name: name, Usage: usage + " (required)", Required: true}
 }
