@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -32,10 +33,17 @@ func (c console) migrateCommand() *cli.Command {
 			jsonFlag(),
 		},
 		Action: func(ctx context.Context, cmd *cli.Command) error {
-			if cmd.Bool("print-roles") {
+			roles, cluster := cmd.Bool("print-roles"), cmd.IsSet("print-cluster")
+			switch {
+			case roles && cluster:
+				return errors.New("set either --print-roles or --print-cluster")
+			case cmd.IsSet("database") && !roles:
+				return errors.New("--database can be used only with --print-roles")
+			case cmd.IsSet("shards") && !cluster:
+				return errors.New("--shards can be used only with --print-cluster")
+			case roles:
 				return printRoles(c.stdout, cmd.String("database"))
-			}
-			if cmd.IsSet("print-cluster") {
+			case cluster:
 				return printCluster(c.stdout, cmd.StringSlice("print-cluster"), cmd.Int("shards"))
 			}
 			return c.migrate(ctx, cmd)
