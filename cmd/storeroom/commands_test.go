@@ -270,7 +270,8 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
 		{"nonsense", `unknown command "nonsense": see storeroom --help`},
 		{"tenant nonsense", `unknown command "nonsense": see storeroom tenant --help`},
-		{"help", `unknown command "help": see storeroom --help`},
+		{"help nonsense", "No help topic for 'nonsense'"},
+		{"nonsense --help", "No help topic for 'nonsense'"},
 		{"version nonsense", `unexpected argument "nonsense"`},
 		{"tenant list --nonsense", "unknown flag --nonsense: see storeroom tenant list --help"},
 		{"tenat list", `unknown command "tenat": did you mean tenant?`},
@@ -414,6 +415,12 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		}
 	}
 	check(console{}.rootCommand(), "storeroom")
+	for line, same := range map[string]string{"help": "--help", "help tenant create": "tenant create --help"} {
+		got, want := p.run(t, strings.Fields(line)...), p.run(t, strings.Fields(same)...)
+		if got != want {
+			t.Errorf("storeroom %s = %+v, want the result of storeroom %s", line, got, same)
+		}
+	}
 	if o := p.run(t, "tenant", "set", "--help"); strings.Contains(o.stdout, "default") {
 		t.Errorf("tenant set --help names defaults, but flags that are not given keep their values: %s", o.stdout)
 	}

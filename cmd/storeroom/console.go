@@ -27,10 +27,10 @@ func (c console) exitCode(err error) int {
 		return 0
 	}
 	fmt.Fprintln(c.stderr, "storeroom:", errorText(err))
-	if coder, ok := errors.AsType[cli.ExitCoder](err); ok {
-		return coder.ExitCode()
+	if coder, ok := errors.AsType[cli.ExitCoder](err); ok && coder.ExitCode() == 2 {
+		return 2
 	}
-	return 1
+	return 1 // also for 3, of the library, for the help of an unknown command
 }
 
 // flagOf maps the fields of validation errors to flags with another name.

@@ -47,6 +47,9 @@ type console struct {
 // run executes a command line and returns the exit code: 0 for success, 1 for failure, and 2 if import refused some
 // rows and loaded the others, or if export left out pictures.
 func run(ctx context.Context, c console, args []string) int {
+	if len(args) > 1 && args[1] == "help" { // storeroom help COMMAND
+		args = append(append(args[:1:1], args[2:]...), "--help")
+	}
 	return c.exitCode(c.rootCommand().Run(ctx, args))
 }
 
