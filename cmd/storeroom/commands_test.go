@@ -454,6 +454,33 @@ func TestASecondMigrateAppliesNothing(t *testing.T) {
 	}
 }
 
+// The policies hide all tenants from the runtime role: without the check, verify --all would find no difference.
+func TestCommandsRefuseARoleThatIsNotTheMigrator(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p = p.with("DATABASE_ADMIN_URL=" + p.URL)
+	const want = "DATABASE_ADMIN_URL: the role storeroom_runtime cannot become storeroom_owner: use storeroom_migrator"
+	for _, line := range []string{"migrate", "tenant list", "verify --all"} {
+		if o := p.run(t, strings.Fields(line)...); o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, want) {
+			t.Errorf("%s = %+v, want %q", line, o, want)
+		}
+	}
+}
+
+func TestCommandsNameMigrateIfTheSchemaIsOld(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	if _, err := p.MustSuper(t).Exec(t.Context(), `alter table tenants rename to later`); err != nil {
+		t.Fatal(err)
+	}
+	const want = "; if the schema is older than the program, run `storeroom migrate`"
+	for _, line := range []string{"tenant list", "key list --tenant acme"} {
+		if o := p.run(t, strings.Fields(line)...); o.code != 1 || !strings.Contains(o.stderr, want) {
+			t.Errorf("%s = %+v, want %q", line, o, want)
+		}
+	}
+}
+
 func TestMigrateReportsAnUnsafeSchema(t *testing.T) {
 	t.Parallel()
 	tenancytest.SkipOnCitus(t, "TestCitusIsolationOnEveryNode checks the policies")

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
@@ -137,14 +138,22 @@ func (c console) operatorCommand(
 		if cmd.IsSet("tenant") {
 			slug := cmd.String("tenant")
 			if o.tenant, err = tenancy.TenantBySlug(ctx, db, slug); err != nil {
-				return tenantError(err, "tenant", slug)
+				return schemaError(tenantError(err, "tenant", slug))
 			}
 		}
-		return run(ctx, o)
+		return schemaError(run(ctx, o))
 	}
 	return &cli.Command{
 		Name: name, Usage: usage, Description: description, Flags: append(flags, jsonFlag()), Action: action,
 	}
+}
+
+// schemaError explains errors about tables, columns and functions that do not exist.
+func schemaError(err error) error {
+	if slices.Contains([]string{"42P01", "42703", "42883"}, tenancy.SQLState(err)) {
+		return fmt.Errorf("%w; if the schema is older than the program, run `storeroom migrate`", err)
+	}
+	return err
 }
 
 func openMigrator(ctx context.Context, cfg config.Config) (*tenancy.DB, error) {
@@ -154,7 +163,34 @@ func openMigrator(ctx context.Context, cfg config.Config) (*tenancy.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
 	}
+	if err := db.Conn(ctx, func(conn *pgx.Conn) error { return checkMigrator(ctx, conn) }); err != nil {
+		db.Close()
+		return nil, err
+	}
 	return db, nil
+}
+
+// checkMigrator refuses a role that cannot become the owner of the tables. The policies hide all rows from the runtime
+// role, so commands would report that there are no tenants.
+func checkMigrator(ctx context.Context, conn *pgx.Conn) error {
+	var role string
+	var exists, isMember bool
+	err := conn.QueryRow(ctx, `
+		select current_user,
+		       count(*) > 0,
+		       coalesce(bool_or(pg_has_role(oid, 'member')), false)
+		  from pg_roles
+		 where rolname = 'storeroom_owner'`).Scan(&role, &exists, &isMember)
+	switch {
+	case err != nil:
+		return fmt.Errorf("DATABASE_ADMIN_URL: read the roles: %w", err)
+	case !exists:
+		return errors.New("DATABASE_ADMIN_URL: the server has no role storeroom_owner: " +
+			"run the SQL of `storeroom migrate --print-roles` first")
+	case !isMember:
+		return fmt.Errorf("DATABASE_ADMIN_URL: the role %s cannot become storeroom_owner: use storeroom_migrator", role)
+	}
+	return nil
 }
 
 // print writes the result of the operation. See console.print.

@@ -83,6 +83,9 @@ func (c console) applyMigrations(ctx context.Context, url string) ([]migrations.
 		return nil, err
 	}
 	defer conn.Close(ctx)
+	if err := checkMigrator(ctx, conn); err != nil {
+		return nil, err
+	}
 	applied, err := migrations.Apply(ctx, conn)
 	if err != nil {
 		return applied, err
