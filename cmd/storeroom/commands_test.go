@@ -257,6 +257,22 @@ func TestALinkRequiresThePublicURL(t *testing.T) {
 	}
 }
 
+func TestALinkForThisMachineIsAWarning(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t).with("STOREROOM_ADDR=127.0.0.1:8080")
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	invite := []string{"user", "invite", "--tenant", "acme", "--email", "ada@example.com", "--role", "owner"}
+	const warning = "warning: STOREROOM_BASE_URL is not set: the link works only on this machine\n"
+	o := p.run(t, invite...)
+	if o.code != 0 || o.stderr != warning || !strings.HasPrefix(o.stdout, "http://127.0.0.1:8080/settings/link/") {
+		t.Errorf("user invite = %+v, want a link and %q", o, warning)
+	}
+	o = p.with("STOREROOM_BASE_URL=https://shop.example.com").run(t, invite...)
+	if o.code != 0 || o.stderr != "" {
+		t.Errorf("user invite with STOREROOM_BASE_URL = %+v, want no warning", o)
+	}
+}
+
 // Each wrong command line returns one sentence that names the problem.
 func TestWrongCommandLinesAreExplained(t *testing.T) {
 	t.Parallel()

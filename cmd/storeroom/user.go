@@ -135,6 +135,9 @@ func (o operation) printLink(purpose string, create func(email string) (people.T
 	if err != nil {
 		return err
 	}
+	if o.cfg.BaseURL == nil {
+		fmt.Fprintln(o.stderr, "warning: STOREROOM_BASE_URL is not set: the link works only on this machine")
+	}
 	result := struct {
 		Email  string `json:"email"`
 		Tenant string `json:"tenant,omitempty"` // of an invitation
