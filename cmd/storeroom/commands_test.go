@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,43 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 		!strings.Contains(joinColumns(o.stdout), row) {
 		t.Errorf("tenant list after the deletion = %+v, want only bolt, with its id", o)
 	}
+}
+
+func TestAnInterruptedDeletionSaysThatTheTenantIsSuspended(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	db, observer := p.MustSuper(t), p.MustSuper(t)
+	tx, err := db.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `select from warehouses for update`) // the deletion waits
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	deletion := start(t, p.dir, p.environ, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
+	for range poll(t, 20*time.Second) {
+		var suspended bool
+		const query = `select suspended_at is not null from tenants`
+		if err := observer.QueryRow(t.Context(), query).Scan(&suspended); err != nil {
+			t.Fatal(err)
+		}
+		if suspended {
+			break
+		}
+	}
+	if err := deletion.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err = deletion.wait(t)
+	const want = "the tenant is suspended: repeat the command, or run `storeroom tenant resume --slug acme`"
+	if text := deletion.stderr.String(); err == nil || !strings.Contains(text, want) {
+		t.Errorf("tenant delete = %v, %q, want %q", err, text, want)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.mustRun(t, &struct{}{}, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
 }
 
 func TestKeyCommandsManageKeys(t *testing.T) {

@@ -151,6 +151,11 @@ func deleteTenant(ctx context.Context, o operation) error {
 		return fmt.Errorf("--confirm must repeat the slug %q: all data of the tenant will be deleted permanently", slug)
 	}
 	if err := tenancy.DeleteTenant(ctx, o.db, slug); err != nil {
+		// It suspends the tenant first.
+		if t, err2 := tenancy.TenantBySlug(context.WithoutCancel(ctx), o.db, slug); err2 == nil && t.Suspended {
+			return fmt.Errorf("%w; the tenant is suspended: repeat the command, or run `storeroom tenant resume --slug %s`",
+				err, slug)
+		}
 		return tenantError(err, "slug", slug)
 	}
 	result := struct {
