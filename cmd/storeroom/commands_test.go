@@ -405,6 +405,8 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"import --tenant acme --set colour=red " + empty, `--set: unknown setting "colour"`},
 		{"import --tenant acme --set decimal=x " + empty, "--set: decimal must be one of"},
 		{"import --tenant acme --resume 7", "there is no import 7, or it has expired"},
+		{"import --tenant acme --resume 7 --dry-run", "--dry-run cannot be used with --resume"},
+		{"import --tenant acme --resume 7 --set decimal=,", "--set cannot be used with --resume"},
 		{"import undo --tenant acme 7", "there is no import 7, or it has expired"},
 		{"import undo --tenant acme x", "expected one argument: the number of the import"},
 		{

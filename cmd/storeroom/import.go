@@ -68,6 +68,11 @@ func importFiles(ctx context.Context, o operation) error {
 	if len(paths) == 0 == (resume == 0) {
 		return errors.New("expected PATH... or --resume NUMBER")
 	}
+	for _, flag := range []string{"dry-run", "set"} {
+		if resume != 0 && o.cmd.IsSet(flag) {
+			return fmt.Errorf("--%s cannot be used with --resume", flag)
+		}
+	}
 	settings, err := importSettings(o.cmd.StringSlice("set"))
 	if err != nil {
 		return err
