@@ -382,6 +382,25 @@ func literal(t *testing.T, settings, name string) string {
 	return found[1]
 }
 
+// The defaults of ingress-nginx refuse bodies above 1 MiB, and send a request again after an error.
+func TestTheIngressFollowsTheRulesForProxies(t *testing.T) {
+	t.Parallel()
+	var ingress struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	load(t, "kubernetes/overlays/example/serve/ingress.yaml", &ingress)
+	for name, want := range map[string]string{
+		"proxy-body-size":     "201m", // settings.MaxUpload and the rest of the form
+		"proxy-read-timeout":  "125",
+		"proxy-next-upstream": "off",
+		"enable-access-log":   "false",
+	} {
+		if got := ingress.Metadata.Annotations["nginx.ingress.kubernetes.io/"+name]; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestManifestsContainNoSecrets(t *testing.T) {
 	t.Parallel()
 	files := 0
