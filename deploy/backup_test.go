@@ -120,6 +120,16 @@ func TestBackupAndRestoreRefuseUnsafeCalls(t *testing.T) {
 			t.Errorf("restore.sh into the original = %v, want an error that the database is not empty", err)
 		}
 	})
+	t.Run("restore.sh refuses a dump of another program", func(t *testing.T) {
+		t.Parallel()
+		empty := libpq(t, inDatabase(t, d.SuperURL, "postgres"))
+		other := filepath.Join(t.TempDir(), "other.dump")
+		mustCommand(t, empty, "pg_dump", "--format=custom", "--file="+other)
+		_, err := command(empty, "sh", "backup/restore.sh", other)
+		if err == nil || !strings.Contains(err.Error(), "is not a dump of Storeroom") {
+			t.Errorf("restore.sh of another dump = %v, want an error that says so", err)
+		}
+	})
 	t.Run("restore.sh refuses a dump that has changed", func(t *testing.T) {
 		t.Parallel()
 		content, err := os.ReadFile(dump)

@@ -61,7 +61,10 @@ started=$(date +%s)
 # PostgreSQL checks foreign keys as the owner, to whom forced policies apply. Therefore
 # row-level security is enabled last, after all keys exist.
 pg_restore --list "$dump" >"$work/all"
-grep ' ROW SECURITY ' "$work/all" >"$work/policed"
+grep ' ROW SECURITY ' "$work/all" >"$work/policed" || {
+    echo "restore.sh: $dump is not a dump of Storeroom" >&2
+    exit 1
+}
 # The owner has no privileges on the function of storeroom_search.
 grep ' ACL .* storeroom_search$' "$work/all" >"$work/search"
 # The functions of pg_catalog belong to a superuser, who restricts them in every new database.
