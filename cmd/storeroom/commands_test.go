@@ -328,6 +328,7 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"nonsense --help", "No help topic for 'nonsense'"},
 		{"version nonsense", `unexpected argument "nonsense"`},
 		{"tenant list --nonsense", "unknown flag --nonsense: see storeroom tenant list --help"},
+		{"tenant list --json=yes", `--json must be true or false, not "yes"`},
 		{"tenat list", `unknown command "tenat": did you mean tenant?`},
 		{"tenant crate", `unknown command "crate": did you mean create?`},
 		{"key list --tenatn acme", "unknown flag --tenatn: did you mean --tenant?"},

@@ -38,7 +38,8 @@ func setUsageErrors(cmd *cli.Command) {
 	}
 }
 
-// invalidNumber matches the library's error for a flag with a wrong number. All numbers are integers.
+// invalidNumber matches the library's error for a flag with a wrong number or a wrong boolean. All numbers are
+// integers.
 var invalidNumber = regexp.MustCompile(`^invalid value (".*") for flag -([\w-]+): `)
 
 // usageError rewrites an error of the library, which names neither a similar flag nor the accepted values.
@@ -51,7 +52,13 @@ func usageError(cmd *cli.Command, err error) error {
 		return fmt.Errorf("%s needs a value: see %s --help", name, cmd.FullName())
 	}
 	if match := invalidNumber.FindStringSubmatch(text); match != nil {
-		return fmt.Errorf("--%s must be a whole number, not %s", match[2], match[1])
+		want := "a whole number"
+		for _, flag := range cmd.Flags {
+			if _, isBool := flag.(*cli.BoolFlag); isBool && flag.Names()[0] == match[2] {
+				want = "true or false"
+			}
+		}
+		return fmt.Errorf("--%s must be %s, not %s", match[2], want, match[1])
 	}
 	return err
 }
