@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -118,6 +120,9 @@ func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
 
 // printRoles writes a script for psql with new passwords.
 func printRoles(w io.Writer, database string) error {
+	if database == "" {
+		return errors.New("--database must not be empty")
+	}
 	migrator, runtime := rand.Text(), rand.Text()
 	_, err := fmt.Fprintf(w, `-- The roles and the database of Storeroom. Run this script with psql, as a role that may
 -- create roles and databases. Set the two URLs at the end, then run: storeroom migrate
@@ -133,6 +138,16 @@ func printRoles(w io.Writer, database string) error {
 func printCluster(w io.Writer, nodes []string, shards int) error {
 	if len(nodes) < 2 {
 		return fmt.Errorf("--print-cluster: expected HOST:PORT of the coordinator and of at least one worker")
+	}
+	for i, node := range nodes {
+		nodes[i] = strings.TrimSpace(node)
+		host, port, err := net.SplitHostPort(nodes[i])
+		if number, portErr := strconv.ParseUint(port, 10, 16); err != nil || host == "" || portErr != nil || number == 0 {
+			return fmt.Errorf("--print-cluster: expected HOST:PORT, not %q", node)
+		}
+	}
+	if shards < 1 {
+		return errors.New("--shards must be at least 1")
 	}
 	_, onCoordinator, err := migrations.JoinStatements(nodes[0], nodes[1:], shards)
 	if err != nil {
