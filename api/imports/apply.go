@@ -250,6 +250,9 @@ func (m *Importer) undoRename(ctx context.Context, tenant tenancy.ID, renamed *r
 		return []tenancy.Kept{{Key: renamed.New, Reason: "has changed since"}}, nil
 	}
 	_, err = m.catalog.RenameReference(ctx, tenant, catalog.Warehouses, warehouse.ID, catalog.Value(renamed.Old), nil)
+	if _, taken := errors.AsType[tenancy.InvalidError](err); taken {
+		return []tenancy.Kept{{Key: renamed.New, Reason: fmt.Sprintf("another warehouse has the name %q", renamed.Old)}}, nil
+	}
 	return nil, err
 }
 

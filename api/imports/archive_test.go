@@ -506,6 +506,44 @@ func TestAnArchiveIsRestoredExactly(t *testing.T) {
 	}
 }
 
+// A warehouse of the archive has the name that the default warehouse of the new tenant has before the import.
+func TestAnArchiveUsesTheFormerNameOfTheDefaultWarehouse(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	first, by := s.defaultWarehouse(t), catalog.Actor{Tenant: s.tenant}
+	_, err := s.store.RenameReference(t.Context(), s.tenant, catalog.Warehouses, first.ID, catalog.Value("Berlin"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.store.CreateReference(t.Context(), s.tenant, catalog.Warehouses, catalog.Value(first.Name), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.store.Create(t.Context(), by, catalog.Changes{
+		SKU: catalog.Value("TEA"), Name: catalog.Value("Tea"), Price: catalog.Value(money.Cents(100)),
+		Quantity: catalog.Value(int64(5)), WarehouseID: catalog.Value(second.ID),
+	}, nil)
+	if err == nil {
+		_, _, err = s.store.Adjust(t.Context(), by, p.ID, catalog.AdjustRequest{
+			Type: catalog.Value("add"), Quantity: catalog.Value(int64(7)), WarehouseID: catalog.Value(first.ID),
+		}, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, to := s.mustArchive(t, ""), s.other(t, "other")
+	empty := to.contents(t)
+	if report, refused := to.mustImport(t, archiveDir(file)); len(refused) > 0 || len(report.Kept) > 0 {
+		t.Fatalf("refused %v, kept %v", refused, report.Kept)
+	}
+	day := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	mustEqual(t, s, to, file, to.mustArchive(t, ""), reports.Range{From: day, To: day})
+	to.mustUndo(t)
+	if after := to.contents(t); !gocmp.Equal(empty, after) {
+		t.Errorf("after an undo the tenant has %v, want %v", after, empty)
+	}
+}
+
 func (s shop) defaultWarehouse(t *testing.T) catalog.Reference {
 	t.Helper()
 	w, _, err := s.store.DefaultWarehouse(t.Context(), s.tenant)

@@ -83,13 +83,19 @@ func (m *Importer) planReferences(
 	if err != nil {
 		return err
 	}
+	var renamed *rename
 	for i, result := range results {
-		rows[i].Name, rows[i].storedID = result.Name, result.ID
-		rows[i].set(string(result.Outcome), result.Err)
-		if rows[i].IsDefault && rows[i].Action == Created {
-			if err := m.planDefault(ctx, tenant, rows[i]); err != nil {
+		row := rows[i]
+		row.Name, row.storedID = result.Name, result.ID
+		row.set(string(result.Outcome), result.Err)
+		if renamed != nil && row.Name == renamed.Old && row.Action == Unchanged {
+			row.Action, row.storedID = Created, 0 // the only warehouse with the name gets another one
+		}
+		if row.IsDefault && row.Action == Created {
+			if err := m.planDefault(ctx, tenant, row); err != nil {
 				return err
 			}
+			renamed = row.Renames
 		}
 	}
 	return nil
