@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,7 +107,7 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	s.mustPicture(t, from, p.ID, "A", picture.Bytes())
 	s.mustPicture(t, from, p.ID, "B", []byte("not a picture"))
-	s.mustPicture(t, from, p.ID, "C", append(bytes.Clone(picture.Bytes()), make([]byte, media.MaxUpload)...))
+	s.mustPicture(t, from, p.ID, "C", append(bytes.Clone(picture.Bytes()), make([]byte, media.MaxFile)...))
 	if _, err := s.store.AddImage(t.Context(), catalog.Actor{Tenant: s.tenant}, p.ID,
 		catalog.Image{URL: "https://example.com/a.jpg"}, nil); err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 		t.Errorf("a dry run stored %d files", n)
 	}
 	other.importPictures(t, file, waiting, false)
-	if got, want := fmt.Sprint(other.planNotes(t)), "an image was not imported: it must have at most 10485760 bytes"; !strings.Contains(
+	if got, want := fmt.Sprint(other.planNotes(t)), "an image was not imported: it must have at most 28311552 bytes"; !strings.Contains(
 		got, want) {
 		t.Errorf("the plan has the notes %s, want %q", got, want)
 	}
@@ -158,6 +159,35 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 	}
 	if got := fmt.Sprint(full.planNotes(t)); !strings.Contains(got, "an image was not imported: it would exceed the storage") {
 		t.Errorf("the plan has the notes %s", got)
+	}
+}
+
+// A PNG picture can be larger than the upload that it was made of.
+func TestAnArchiveRestoresAPictureThatIsLargerThanAnUpload(t *testing.T) {
+	t.Parallel()
+	var picture bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.NoCompression}
+	if err := encoder.Encode(&picture, image.NewNRGBA(image.Rect(0, 0, 1700, 1700))); err != nil {
+		t.Fatal(err)
+	}
+	if picture.Len() <= media.MaxUpload {
+		t.Fatalf("the picture has %d bytes", picture.Len())
+	}
+	s := newShop(t)
+	p, err := s.store.Create(t.Context(), catalog.Actor{Tenant: s.tenant}, catalog.Changes{
+		SKU: catalog.Value("TEA"), Name: catalog.Value("Tea"), Price: catalog.Value(money.Cents(100)),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := t.TempDir(), t.TempDir()
+	s.mustPicture(t, from, p.ID, "A", picture.Bytes())
+	file, other := s.mustArchive(t, from), s.other(t, "other")
+	other.importPictures(t, file, imports.Pictures{
+		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1 << 30,
+	}, false)
+	if images := other.mustProduct(t, "TEA").Images; len(images) != 1 || images[0].Width != 1700 {
+		t.Errorf("the product has the images %+v, want the picture; notes %s", images, other.planNotes(t))
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *refusal) Error() string { return r.reason }
 func respond(from io.Reader, to io.Writer, memory int64) error {
 	var upload bytes.Buffer
 	upload.Grow(1 << 20)
-	if _, err := upload.ReadFrom(io.LimitReader(from, MaxUpload+1)); err != nil {
+	if _, err := upload.ReadFrom(io.LimitReader(from, MaxFile+1)); err != nil {
 		return err
 	}
 	h, pictures, err := process(upload.Bytes(), memory)

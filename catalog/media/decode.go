@@ -76,8 +76,8 @@ func detect(upload []byte) (format, error) {
 // decode returns the first frame of an upload and its EXIF orientation. It refuses an upload before it decodes it if
 // that would need more than memory.
 func decode(upload []byte, memory int64) (image.Image, int, error) {
-	if len(upload) > MaxUpload {
-		return nil, 0, &refusal{reason: fmt.Sprintf("must have at most %d bytes", MaxUpload)}
+	if len(upload) > MaxFile {
+		return nil, 0, &refusal{reason: fmt.Sprintf("must have at most %d bytes", MaxFile)}
 	}
 	f, err := detect(upload)
 	if err != nil {

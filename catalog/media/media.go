@@ -34,6 +34,9 @@ import (
 const (
 	// MaxUpload is the number of bytes of an upload.
 	MaxUpload = 10 << 20
+	// MaxFile is the number of bytes of a file that is decoded. A stored PNG picture can be larger than its upload, and an
+	// import of an archive reads it again.
+	MaxFile = 27 << 20
 	// fullSize is the width and the height of the box that the full picture fits into.
 	fullSize = 2560
 )

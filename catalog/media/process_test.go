@@ -530,7 +530,7 @@ func TestLargePicturesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 		"AVIF of 65536 pixels":   {resized(mustFile(t, "picture.avif"), 65_536, 65_536), MaxMemory, "must have at most 50 megapixels"},
 		"memory of AVIF":         {resized(mustFile(t, "ten.avif"), 8_000, 6_000), 384 << 20, "needs 457 MiB of memory"},
 		"201 scans":              {bytes.Replace(asJPEG(t, gradient(64, 48, 255)), startOfScan, scans, 1), MaxMemory, "must be a JPEG file with at most 200 scans"},
-		"more than 10 MiB":       {append(asJPEG(t, gradient(64, 48, 255)), make([]byte, MaxUpload)...), MaxMemory, "must have at most 10485760 bytes"},
+		"more than 27 MiB":       {append(asJPEG(t, gradient(64, 48, 255)), make([]byte, MaxFile)...), MaxMemory, "must have at most 28311552 bytes"},
 	} {
 		_, _, err := run(t, test.memory, test.upload)
 		invalid, ok := errors.AsType[tenancy.InvalidError](err)
