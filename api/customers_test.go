@@ -150,6 +150,7 @@ func TestErasureLeavesNoPersonalData(t *testing.T) {
 	a.try(t, call{
 		method: "DELETE", path: "/api/customers/C-1", key: reader, wantStatus: 403, wantCode: InsufficientPermissions,
 	})
+	a.try(t, call{method: "DELETE", path: "/api/customers/%20C-1", wantStatus: 404, wantCode: NotFound}) // as GET
 	for range 2 {
 		got := a.try(t, call{method: "DELETE", path: "/api/customers/C-1", wantStatus: 204})
 		if len(got.body) > 0 {

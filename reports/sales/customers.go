@@ -59,7 +59,6 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 // again after an error. The audit log records the first erasure. It returns ErrNotFound if the
 // customer does not exist.
 func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string, by tenancy.Actor) error {
-	id = strings.TrimSpace(id)
 	var erased []idRow
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
 		// Wait for transactions that hold the customer: each may store a response with
