@@ -181,6 +181,8 @@ func TestOrdersAreFoundByNumberAndCustomer(t *testing.T) {
 		{"so", "so-1", "so-1"}, // two letters are the start of a word, not a part of Person
 		{"pe", "a,b,c,d,e,f,g", ""},
 		{"person -", "", ""},
+		{" SO-1000 ", "SO-1000", "SO-1000"},
+		{" ", "50%_,C-1,SO-100,SO-1000,a,b,c,d,e,f,g,so-1", "50%_,C-1,SO-100,SO-1000,a,b,c,d,e,f,g,so-1"},
 	} {
 		for key, want := range map[string]string{"": c.want, withoutCustomers: c.wantWithoutCustomers} {
 			got := a.send(t, call{path: "/api/orders?sort=number&search=" + url.QueryEscape(c.search), key: key})

@@ -67,6 +67,7 @@ type countRow struct{ Count int64 }
 
 // List returns a page of orders without their lines and refunds.
 func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, error) {
+	f.Search = strings.TrimSpace(f.Search) // no number begins or ends with a blank
 	read := s.readPage
 	if f.Search != "" || !f.UpdatedSince.IsZero() {
 		read = s.readMatches
