@@ -199,7 +199,7 @@ func URLs(images []Image) []string {
 // setImageURLs returns the images after a row of a bulk request with these URLs. An image that the product already has
 // keeps its id. New images have the id 0. Images with files stay. They come first, unless the URLs do not change.
 func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (images []Image, problem string) {
-	after := []string{}
+	after, all := []string{}, []string{} // all has repeated URLs, as a product can have them
 	for _, image := range stored {
 		if image.File != "" {
 			images = append(images, image)
@@ -211,6 +211,7 @@ func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (
 			invalid.Add(fmt.Sprintf("images[%d]", i), "%s", problem)
 			continue
 		}
+		all = append(all, address)
 		if slices.Contains(after, address) {
 			continue
 		}
@@ -221,7 +222,7 @@ func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (
 		}
 		images = append(images, image)
 	}
-	if slices.Equal(URLs(stored), after) {
+	if before := URLs(stored); slices.Equal(before, after) || slices.Equal(before, all) {
 		return stored, ""
 	}
 	if len(images) > MaxImages {

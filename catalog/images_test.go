@@ -68,6 +68,8 @@ func TestSetImageURLs(t *testing.T) {
 			[]Image{image(0, "c", 1), image(1, "a", 2)}, "", tenancy.InvalidError{}},
 		{"twice", []string{"https://example.com/b", "https://example.com/b"}, []Image{image(2, "b", 1)}, "",
 			tenancy.InvalidError{}},
+		{"stored twice", []string{"https://example.com/a", "https://example.com/b", "https://example.com/a"},
+			[]Image{image(1, "a", 1), image(2, "b", 2), image(4, "a", 3)}, "", tenancy.InvalidError{}},
 		{"not a URL", []string{"https://example.com/b", "b"}, []Image{image(2, "b", 1)}, "",
 			tenancy.InvalidError{"images[1]": {"must be an http or https URL without a user name"}}},
 		{"too many", many, nil, tooManyImages, tenancy.InvalidError{}},
@@ -81,6 +83,9 @@ func TestSetImageURLs(t *testing.T) {
 		stored := slices.Clone(stored)
 		if strings.Contains(test.name, "a file") {
 			stored = number(slices.Insert(stored, 1, file(0)))
+		}
+		if test.name == "stored twice" {
+			stored = append(stored, image(4, "a", 3))
 		}
 		got, problem := setImageURLs(stored, test.urls, invalid)
 		if diff := cmp.Diff(test.want, got); diff != "" || problem != test.problem || !cmp.Equal(invalid, test.invalid) {

@@ -183,3 +183,25 @@ func TestImagesOfOurFileThatAreNotURLs(t *testing.T) {
 		t.Errorf("C has %d images, want the first %d", n, catalog.MaxImages)
 	}
 }
+
+func TestAnImageThatAProductHasTwiceIsKept(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	by, image := catalog.Actor{Tenant: s.tenant}, catalog.Image{URL: "https://example.com/a.jpg"}
+	p, err := s.store.Create(t.Context(), by, catalog.Changes{
+		SKU: catalog.Value("A"), Name: catalog.Value("Axe"), Price: catalog.Value(money.Cents(100)),
+	}, nil)
+	for range 2 {
+		if err == nil {
+			_, err = s.store.AddImage(t.Context(), by, p.ID, image, nil)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// as exported
+	report, _ := s.mustImport(t, directory("products.csv", "sku,images\nA,"+image.URL+" "+image.URL+"\n"))
+	if images := s.mustProduct(t, "A").Images; report.Files[0].Unchanged != 1 || len(images) != 2 {
+		t.Errorf("%+v, the product has %+v, want it unchanged", report.Files[0], images)
+	}
+}

@@ -249,9 +249,7 @@ func (c cells) ownImages(notes *[]Note) catalog.Field[[]string] {
 			c.refuse("images", "%q %s", shorten(text, 100), problem)
 			return catalog.Field[[]string]{}
 		}
-		if !slices.Contains(urls, address) {
-			urls = append(urls, address)
-		}
+		urls = append(urls, address)
 	}
 	return firstImages(urls, notes)
 }
