@@ -433,6 +433,15 @@ func TestPeriodsAreAcceptedInsteadOfDays(t *testing.T) {
 	}
 }
 
+// TestReportsFrom1970AreComparedWithEarlierDays relies on the validation of each response against the document.
+func TestReportsFrom1970AreComparedWithEarlierDays(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustReport(t, a.key, "sales-summary?from=1970-01-01&to=1970-01-02&compare=true", `"date":"1969-12-30"`)
+	a.mustReport(t, a.key, "sales-summary?from=1970-01-01&to=1970-01-02&compare=previous_year", `"date":"1969-01-01"`)
+	a.mustReport(t, a.key, "channels?from=1970-01-01&to=1970-01-02&compare=true", `"from":"1969-12-30"`)
+}
+
 // TestExplainReproducesEveryFigure computes each figure of a response from the
 // explanation in the same response.
 func TestExplainReproducesEveryFigure(t *testing.T) {
