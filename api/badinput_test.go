@@ -591,6 +591,9 @@ func TestInvalidCustomReports(t *testing.T) {
 		with(`"filters":{"channel":"web","category_id":3}`):                               `{"filters.category_id":["must be an array of integers"],"filters.channel":["must be an array of strings"]}`,
 		with(`"filters":{"category_id":[1,"2",null,1.5]}`):                                `{"filters.category_id[1]":["must be an integer"],"filters.category_id[2]":["must be an integer"],"filters.category_id[3]":["must be an integer"]}`,
 		with(`"filters":{"channel":[` + strings.Repeat(`"a",`, 1000) + `"a"]}`):           `{"filters.channel":["must have at most 1000 elements"]}`,
+		`{"period":"last_week","metrics":["revenue"]}`:                                    `{"period":["must be one of today, yesterday, last_7_days, last_30_days, last_90_days, this_month, last_month, this_quarter, this_year, last_year"]}`,
+		`{"period":7,"metrics":["revenue"]}`:                                              `{"period":["must be a string"]}`,
+		`{"period":null,"metrics":["revenue"]}`:                                           `{"from":["is required"],"to":["is required"]}`,
 		with(`"compare":true,"page":1`):                                                   `{"compare":["is not a known field"],"page":["is not a known field"]}`,
 		`{"to":"x","metrics":["y"],"group_by":"z","filters":{"f":1},"explain":2,"odd":3}`: `{"explain":["must be true or false"],"filters.f":["is not a known field"],"from":["is required"],"group_by":["must be one of day, week, month, channel, category, seller"],"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],"odd":["is not a known field"],"to":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
 	} {

@@ -133,14 +133,15 @@ func (q *query) customers(r *http.Request) (customers reports.CustomersQuery, er
 
 // period takes the period of a custom report, like query.period.
 func (o *object) period(today time.Time) reports.Range {
-	preset := optional(o, "period", parseOneOf(reports.Presets...))
-	if preset == nil {
+	preset := field(o, "period", parseOneOf(reports.Presets...))
+	isInvalid := len(o.errs[o.path+"period"]) > 0
+	if !isInvalid && (!preset.Set || preset.Null) {
 		return newRange(required(o, "from", parseDate), required(o, "to", parseDate), o.errs)
 	}
 	if from, to := optional(o, "from", parseDate), optional(o, "to", parseDate); from != nil || to != nil {
 		o.addError("period", "must not be given together with from or to")
 	}
-	return reports.Preset(*preset, today)
+	return reports.Preset(preset.Value, today)
 }
 
 // custom takes the body of a custom report. A null field counts as absent.
