@@ -32,7 +32,7 @@ func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error 
 		return err
 	}
 	page.Entries, page.Pager = entries, newPager(r, number, auditPerPage, total)
-	return p.show(w, http.StatusOK, "audit", u, page)
+	return p.showList(w, r, "audit", u, page.Pager, page)
 }
 
 // actionPhrase returns an action of the audit log in words.

@@ -29,7 +29,7 @@ func (p *Pages) showCustomers(w http.ResponseWriter, r *http.Request, u user) er
 		return err
 	}
 	page.Customers, page.Pager = customers.Items, newPager(r, at.Number, listPerPage, customers.Total)
-	return p.show(w, http.StatusOK, "customers", u, page)
+	return p.showList(w, r, "customers", u, page.Pager, page)
 }
 
 // exportCustomers returns the handler that sends the list of customers as a file.
@@ -86,7 +86,7 @@ func (p *Pages) showCustomer(w http.ResponseWriter, r *http.Request, u user, cus
 		return err
 	}
 	page := customerPage{customer, orders.Items, newPager(r, at.Number, listPerPage, orders.Total)}
-	return p.show(w, http.StatusOK, "customer", u, page)
+	return p.showList(w, r, "customer", u, page.Pager, page)
 }
 
 // sendCustomer sends all data about a customer as a file.

@@ -65,7 +65,11 @@ func (p *Pages) listImports(w http.ResponseWriter, r *http.Request, u user, stat
 	if err != nil {
 		return err
 	}
-	return p.show(w, status, "imports", u, importsPage{list.Items, newPager(r, number, listPerPage, list.Total), errors})
+	page := importsPage{list.Items, newPager(r, number, listPerPage, list.Total), errors}
+	if status == http.StatusOK {
+		return p.showList(w, r, "imports", u, page.Pager, page)
+	}
+	return p.show(w, status, "imports", u, page)
 }
 
 // upload stores the files of a form as a new import.
@@ -144,6 +148,9 @@ func (p *Pages) showImportWith(w http.ResponseWriter, r *http.Request, u user, s
 			return err
 		}
 		page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
+	}
+	if status == http.StatusOK {
+		return p.showList(w, r, "import", u, page.Pager, page)
 	}
 	return p.show(w, status, "import", u, page)
 }

@@ -72,6 +72,18 @@ func newPager(r *http.Request, number, perPage int, total int64) pager {
 	return p
 }
 
+// showList shows a page of a list. Behind the last page it redirects there, because the list would say that it is empty,
+// for example after rows were deleted.
+func (p *Pages) showList(w http.ResponseWriter, r *http.Request, page string, u user, at pager, data any) error {
+	if at.Number > at.Pages {
+		values := maps.Clone(r.Form)
+		values.Set("page", strconv.Itoa(at.Pages))
+		redirect(w, r, r.URL.EscapedPath()+"?"+values.Encode())
+		return nil
+	}
+	return p.show(w, http.StatusOK, page, u, data)
+}
+
 // filterText returns a parameter as PostgreSQL can store it.
 func filterText(r *http.Request, name string) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(r.FormValue(name), ""))
@@ -140,7 +152,7 @@ func (p *Pages) showProducts(w http.ResponseWriter, r *http.Request, u user) err
 	}
 	page.Categories, page.Products = categories.Items, products.Items
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, products.Total)
-	return p.show(w, http.StatusOK, "products", u, page)
+	return p.showList(w, r, "products", u, page.Pager, page)
 }
 
 // exportProducts returns the handler that sends the list of products as a file.
@@ -190,7 +202,7 @@ func (p *Pages) showProduct(w http.ResponseWriter, r *http.Request, u user) erro
 		return err
 	}
 	page.Ledger, page.Pager = ledger.Items, newPager(r, number, ledgerPerPage, ledger.Total)
-	return p.show(w, http.StatusOK, "product", u, page)
+	return p.showList(w, r, "product", u, page.Pager, page)
 }
 
 // monthsChart returns a chart without points if there were no sales.
@@ -257,7 +269,7 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 	}
 	page.Channels, page.Orders = channels.Items, orders.Items
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
-	return p.show(w, http.StatusOK, "orders", u, page)
+	return p.showList(w, r, "orders", u, page.Pager, page)
 }
 
 // exportOrders returns the handler that sends the list of orders as a file.

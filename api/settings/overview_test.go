@@ -14,6 +14,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -260,5 +261,25 @@ func TestTheNumberingSystemOfABrowserIsIgnored(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Errorf("with Accept-Language: %s, an amount is not formatted in 10 s", accepted)
 		}
+	}
+}
+
+// Rows may have been deleted since a link to the last page was made.
+func TestAPageBehindTheLastLeadsThere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1")
+	cookie := s.mustVisitor(t, "ann", people.Admin)
+	lamp := fmt.Sprint("/products/", s.mustLamp(t))
+	order := sale("A1", "2026-03-02", 150_00, nil)
+	order.Customer = &sales.Customer{ID: "C/7"}
+	s.mustSell(t, order)
+	imported := fmt.Sprint("/imports/", s.mustImport(t, imports.PlanKind))
+	plan := fmt.Sprint("/plans/", s.mustImport(t, imports.ChangesKind))
+	s.alter(t, `update change_plans set state = 'cancelled'`)
+	for _, path := range []string{
+		"/products", lamp, "/orders", "/customers", "/customers/C%2F7", "/imports", imported, "/plans", plan, "/audit",
+	} {
+		s.get(t, cookie, s.path(path+"?act=&page=7"), 303, s.path(path+"?act=&page=1"))
+		s.get(t, cookie, s.path(path+"?act=&page=1"), 200)
 	}
 }

@@ -86,8 +86,8 @@ func (p *Pages) showPlans(w http.ResponseWriter, r *http.Request, u user) error 
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "plans", u,
-		importsPage{Imports: list.Items, Pager: newPager(r, number, listPerPage, list.Total)})
+	at := newPager(r, number, listPerPage, list.Total)
+	return p.showList(w, r, "plans", u, at, importsPage{Imports: list.Items, Pager: at})
 }
 
 // planActions are what can happen to a row of a plan.
@@ -123,7 +123,7 @@ func (p *Pages) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
 		}
 	}
 	page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
-	return p.show(w, http.StatusOK, "plan", u, page)
+	return p.showList(w, r, "plan", u, page.Pager, page)
 }
 
 // Total is the number of rows.
