@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -43,6 +44,9 @@ var errorPages = []struct {
 		"A key is shown only once. If you did not save it, revoke it and generate another key."}},
 	{people.ErrRepeated, errorPage{http.StatusConflict, "This link was already created",
 		"A link is shown only once. If you did not save it, revoke it and create another link."}},
+	{webhooks.ErrRotated, errorPage{http.StatusConflict, "This secret was already rotated",
+		"A secret is shown only once. If you did not save it, rotate the secret again. " +
+			"Messages are signed with the two newest secrets."}},
 	{errLink, errorPage{http.StatusNotFound, "This link is no longer valid",
 		"The link was used, revoked or replaced by a newer one, or it has expired. Ask for a new link."}},
 	{errMethod, errorPage{http.StatusMethodNotAllowed, "Method not allowed",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/feed"
@@ -93,6 +94,14 @@ type webhookPage struct {
 	Cursor     string
 }
 
+// Rotation identifies the last rotation. It is "" if the secret was never rotated.
+func (p webhookPage) Rotation() string {
+	if p.PreviousExpiresAt == nil {
+		return ""
+	}
+	return p.PreviousExpiresAt.Format(time.RFC3339Nano)
+}
+
 func (p *Pages) showWebhook(w http.ResponseWriter, r *http.Request, u user) error {
 	return p.showWebhookWith(w, r, u, http.StatusOK, webhookPage{})
 }
@@ -168,7 +177,8 @@ func (p *Pages) testWebhook(w http.ResponseWriter, r *http.Request, u user) erro
 	return p.showWebhookWith(w, r, u, http.StatusOK, webhookPage{Tested: &d})
 }
 
-// rotateWebhook gives a webhook a new secret and shows it.
+// rotateWebhook gives a webhook a new secret and shows it. A form that is sent twice must not rotate twice, because
+// messages would no longer be signed with the secret that the receiver has.
 func (p *Pages) rotateWebhook(w http.ResponseWriter, r *http.Request, u user) error {
 	f := submitted(r)
 	if err := p.confirmPassword(w, r, &u, f, "password-rotate"); err != nil {
@@ -177,7 +187,11 @@ func (p *Pages) rotateWebhook(w http.ResponseWriter, r *http.Request, u user) er
 	if len(f.Errors) > 0 {
 		return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, webhookPage{form: form{Errors: f.Errors}})
 	}
-	hook, err := p.Webhooks.Rotate(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r))
+	var previous *time.Time
+	if at, err := time.Parse(time.RFC3339Nano, f.Get("previous")); err == nil {
+		previous = &at
+	}
+	hook, err := p.Webhooks.RotateOnce(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), previous)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -286,17 +287,40 @@ func (s *Store) Change(
 		returning`+columns, f.URL, f.Description, f.Types, f.BatchSize, f.State, interruption)
 }
 
+// ErrRotated reports that the secret was rotated after the caller has read the endpoint.
+var ErrRotated = errors.New("the secret has already been rotated")
+
 // Rotate gives an endpoint a new secret. Messages are also signed with the old one for Overlap. A message that is being
 // sent is sent again with both.
 func (s *Store) Rotate(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) (Webhook, error) {
+	return s.rotate(ctx, tenant, by, id, true, nil)
+}
+
+// RotateOnce is like Rotate if previous is the PreviousExpiresAt of the endpoint. Otherwise it returns ErrRotated.
+func (s *Store) RotateOnce(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, previous *time.Time,
+) (Webhook, error) {
+	w, err := s.rotate(ctx, tenant, by, id, false, previous)
+	if !errors.Is(err, tenancy.ErrNotFound) {
+		return w, err
+	}
+	if _, err := s.Get(ctx, tenant, id); err != nil {
+		return w, err
+	}
+	return w, ErrRotated
+}
+
+func (s *Store) rotate(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, always bool, previous *time.Time,
+) (Webhook, error) {
 	return s.change(ctx, tenant, by, id, "webhook.rotate", nil, `
 		update webhooks
 		   set previous_secret = secret, previous_expires_at = now() + $4::interval, secret = $3, updated_at = now(),
 		       worker = null,
 		       lease_until = case when lease_until > clock_timestamp()
 		                          then least(lease_until, clock_timestamp() + $5::interval) end
-		 where tenant_id = $1 and id = $2
-		returning`+columns, newSecret(), Overlap, interruption)
+		 where tenant_id = $1 and id = $2 and ($6 or previous_expires_at is not distinct from $7::timestamptz)
+		returning`+columns, newSecret(), Overlap, interruption, always, previous)
 }
 
 // Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. It returns
