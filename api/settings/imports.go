@@ -124,14 +124,16 @@ var importActions = []imports.Action{
 
 // showImport shows the questions, the planned changes, the progress or the result of an import.
 func (p *Pages) showImport(w http.ResponseWriter, r *http.Request, u user) error {
-	return p.showImportWith(w, r, u, http.StatusOK, nil)
-}
-
-func (p *Pages) showImportWith(w http.ResponseWriter, r *http.Request, u user, status int, errors fieldErrors) error {
 	i, err := p.Imports.Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
+	return p.showImportWith(w, r, u, http.StatusOK, i, nil)
+}
+
+func (p *Pages) showImportWith(
+	w http.ResponseWriter, r *http.Request, u user, status int, i imports.Import, errors fieldErrors,
+) error {
 	page := importPage{Import: i, Running: i.State.IsDue(), Errors: errors}
 	page.HasTheirs = slices.ContainsFunc(i.Totals, func(t imports.Total) bool { return len(t.Theirs) > 0 })
 	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
@@ -319,9 +321,15 @@ func (p *Pages) configureImport(w http.ResponseWriter, r *http.Request, u user) 
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		fields := fieldErrors{}
 		for field, problems := range invalid {
-			fields[field] = "This " + problems[0] + "."
+			fields[field] = "The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + "."
 		}
-		return p.showImportWith(w, r, u, http.StatusUnprocessableEntity, fields)
+		i.Settings = s // as the user filled in the form
+		for n, file := range i.Files {
+			if chosen := s.Mapping[file.Name]; chosen != nil {
+				i.Files[n].Mapping = chosen
+			}
+		}
+		return p.showImportWith(w, r, u, http.StatusUnprocessableEntity, i, fields)
 	}
 	return p.imports().after(w, r, u, err)
 }
