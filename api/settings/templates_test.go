@@ -452,3 +452,21 @@ func TestOneIsSingular(t *testing.T) {
 		t.Errorf("the tip of a month with one unit is %q", tip)
 	}
 }
+
+func TestTheResultOfATestOfAWebhookIsASentence(t *testing.T) {
+	t.Parallel()
+	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
+	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
+	for want, tested := range map[string]webhooks.Delivery{
+		"The server answered 500 after 3 ms.</p>": {Status: new(500), LatencyMs: 3},
+		"The connection was refused.</p>":         {Error: new("The connection was refused."), LatencyMs: 3},
+	} {
+		w := httptest.NewRecorder()
+		if err := p.show(w, http.StatusOK, "webhook", u, webhookPage{Tested: &tested}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the page does not contain %q", want)
+		}
+	}
+}
