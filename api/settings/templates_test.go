@@ -453,6 +453,25 @@ func TestOneIsSingular(t *testing.T) {
 	}
 }
 
+// In a text from right to left, the arrow between two values would lead from the new one to the old one.
+func TestValuesOfAChangeAreIsolated(t *testing.T) {
+	t.Parallel()
+	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
+	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
+	for _, page := range []string{"import", "plan"} {
+		w := httptest.NewRecorder()
+		if err := p.show(w, http.StatusOK, page, u, importPage{
+			Import: imports.Import{State: changeplan.Planned, Counts: map[imports.Kind]imports.Counts{imports.Product: {Updated: 1}}},
+			Rows:   []imports.PlanRow{{Old: map[string]any{"name": "שולחן"}, New: map[string]any{"name": "מדף"}}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if want := "<bdi>שולחן</bdi> → <bdi>מדף</bdi>"; !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the page %s does not contain %s", page, want)
+		}
+	}
+}
+
 func TestTheResultOfATestOfAWebhookIsASentence(t *testing.T) {
 	t.Parallel()
 	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
