@@ -453,6 +453,25 @@ func TestOneIsSingular(t *testing.T) {
 	}
 }
 
+func TestAPlanWithoutChangesCannotBeApplied(t *testing.T) {
+	t.Parallel()
+	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
+	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
+	for _, page := range []string{"import", "plan"} {
+		for changes := range int64(2) {
+			w := httptest.NewRecorder()
+			if err := p.show(w, http.StatusOK, page, u, importPage{Import: imports.Import{
+				State: changeplan.Planned, Counts: map[imports.Kind]imports.Counts{imports.Product: {Created: changes, Refused: 1}},
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(w.Body.String(), "/apply"); got != (changes > 0) {
+				t.Errorf("the page %s with %d changes can be applied: %v", page, changes, got)
+			}
+		}
+	}
+}
+
 // In a text from right to left, the arrow between two values would lead from the new one to the old one.
 func TestValuesOfAChangeAreIsolated(t *testing.T) {
 	t.Parallel()
