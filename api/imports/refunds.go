@@ -26,7 +26,7 @@ type evidence struct {
 	example     string            // of a return
 	loneReturns bool              // a return of a spreadsheet is not below its order
 	perLine     map[string]bool   // amounts of orders that differ between the rows of an order
-	previous    map[string]string // the last value of these, and of the number
+	previous    map[string]string // the last value of these in the order, and its number
 }
 
 // returned records the key of a returned item, which the row that sold it also has.

@@ -191,7 +191,10 @@ func observeSheet(s *source, c cells) {
 	}
 	for _, field := range ofOrder {
 		cell := withoutZeros(c.text(field))
-		if same && cell != "" && s.seen.previous[field] != "" && cell != s.seen.previous[field] {
+		if same && cell == "" {
+			continue // a later row can have another amount than the one before
+		}
+		if same && s.seen.previous[field] != "" && cell != s.seen.previous[field] {
 			s.seen.perLine[field] = true
 		}
 		s.seen.previous[field] = cell

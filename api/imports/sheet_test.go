@@ -99,6 +99,9 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 			"8,2026-01-01,B,2,20,7.60\n", Settings{TaxIncluded: "no"}, []string{
 			"7 2026-01-01T00:00 import, 1 A à 10.00, 1 B à 20.00 + 5.70 tax + 0.00 shipping",
 			"8 2026-01-01T00:00 import, 2 B à 20.00 + 7.60 tax + 0.00 shipping"}},
+		{"tax of each row, with a row without tax", "order,date,sku,quantity,price,tax\n7,2026-01-01,A,1,10,1.90\n" +
+			"7,2026-01-01,Book,1,5,\n7,2026-01-01,B,1,20,3.80\n", Settings{TaxIncluded: "no"}, []string{
+			"7 2026-01-01T00:00 import, 1 A à 10.00, 1 Book à 5.00, 1 B à 20.00 + 5.70 tax + 0.00 shipping"}},
 		{"prices with tax", "commande;date;référence;quantité;prix ttc;tva\n7;01.02.2026;A;3;12,00;6,00\n", Settings{},
 			[]string{"7 2026-02-01T00:00 import, 3 A à 10.00 + 6.00 tax + 0.00 shipping"}},
 		{"order columns in the first row only, and a sum", "Order;Date;Time;SKU;Quantity;Total;Refunded\n" +
