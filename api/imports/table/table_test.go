@@ -281,6 +281,27 @@ func TestARowOfManyCellsIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
+func TestNumbersOfASheetAreReadAsShown(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	for i, format := range []string{"0%", "0.0 %", "0.00", `0.00" % off"`} {
+		at, _ := excelize.CoordinatesToCellName(i+1, 1)
+		style, err := book.NewStyle(&excelize.Style{CustomNumFmt: &format})
+		if err := errors.Join(err, book.SetCellValue("Sheet1", at, 0.07), book.SetCellStyle("Sheet1", at, at, style)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := book.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, directory("a.xlsx", b.String()))
+	if diff := cmp.Diff([][]string{{"7%", "7%", "0.07", "0.07"}}, got); diff != "" || err != nil {
+		t.Errorf("rows, with error %v (-want +got):\n%s", err, diff)
+	}
+}
+
 // A time.Duration has at most 292 years.
 func TestDatesOfASheetHaveTheirYear(t *testing.T) {
 	t.Parallel()

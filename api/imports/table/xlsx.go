@@ -53,12 +53,18 @@ func newDecoder(r io.Reader) *xml.Decoder { return xml.NewDecoder(&elementLimit{
 type book struct {
 	sheets   []sheet
 	date1904 bool
-	dates    []bool // by style: it shows a date or a time
+	styles   []style
 }
 
 type sheet struct {
 	name, part string
 	hidden     bool
+}
+
+// style is how a cell shows its number.
+type style struct {
+	date    bool // or a time
+	percent bool // a hundred times the number and a percent sign
 }
 
 func (b *book) visible() []string {
@@ -105,7 +111,7 @@ func openBook(archive *zip.Reader) (*book, error) {
 	return b, b.readStyles(archive)
 }
 
-// readStyles reads which styles show a date. The part is optional.
+// readStyles reads how styles show numbers. The part is optional.
 func (b *book) readStyles(archive *zip.Reader) error {
 	formats, inCells := map[string]string{}, false
 	err := eachElement(archive, "xl/styles.xml", func(e xml.StartElement) {
@@ -119,7 +125,7 @@ func (b *book) readStyles(archive *zip.Reader) error {
 		case "xf":
 			if inCells {
 				id := attribute(e, "numFmtId")
-				b.dates = append(b.dates, isDateFormat(id, formats[id]))
+				b.styles = append(b.styles, style{isDateFormat(id, formats[id]), isPercentFormat(id, formats[id])})
 			}
 		}
 	})
@@ -138,6 +144,13 @@ func isDateFormat(id, code string) bool {
 		return builtIn
 	}
 	return strings.ContainsAny(strings.ToLower(notShown.ReplaceAllString(code, "")), "ymdhs") && code != "General"
+}
+
+func isPercentFormat(id, code string) bool {
+	if code == "" {
+		return id == "9" || id == "10"
+	}
+	return strings.Contains(notShown.ReplaceAllString(code, ""), "%")
 }
 
 var errNoPart = errors.New("is missing")
@@ -330,12 +343,22 @@ func (s *sheetReader) readCell(e xml.StartElement) (text string, numeric bool, e
 		if err != nil {
 			return value, false, nil
 		}
-		if style, _ := strconv.Atoi(attribute(e, "s")); style >= 0 && style < len(s.dates) && s.dates[style] {
+		switch style := s.style(attribute(e, "s")); {
+		case style.date:
 			return s.date(number), true, nil
+		case style.percent:
+			return plainNumber(number*100) + "%", true, nil
 		}
 		return plainNumber(number), true, nil
 	}
 	return unescape(value), kind == "d", nil
+}
+
+func (b *book) style(index string) style {
+	if i, _ := strconv.Atoi(index); i >= 0 && i < len(b.styles) {
+		return b.styles[i]
+	}
+	return style{}
 }
 
 // plainNumber returns a number with the 15 digits that Excel shows: 19.989999999999998 is 19.99.
