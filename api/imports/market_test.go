@@ -69,6 +69,28 @@ func TestSquareTransactionsCompleteTheSales(t *testing.T) {
 	}
 }
 
+// Transactions name neither the item nor the sale of a refund.
+func TestSquareRefundsWithoutItemsAreNotIgnored(t *testing.T) {
+	t.Parallel()
+	const text = "Date,Time,Time Zone,Gross Sales,Discounts,Service Charges,Net Sales,Tax,Tip,Partial Refunds,Total Collected," +
+		"Source,Transaction ID,Event Type\n" +
+		"2026-07-18,10:00:00,UTC,$12.00,$0.00,$0.00,$12.00,$0.96,$0.00,$0.00,$12.96,Register,T1,Payment\n" +
+		"2026-07-19,10:00:00,UTC,-$12.00,$0.00,$0.00,-$12.00,-$0.96,$0.00,$0.00,-$12.96,Register,R1,Refund\n" +
+		"2026-07-19,11:00:00,UTC,$0.00,$0.00,$0.00,$0.00,$0.00,$0.00,-$5.00,-$5.00,Register,R2,Refund\n"
+	const sale = "T1 2026-07-18T10:00 pos, 1 square-sale à 12.00 + 0.96 tax + 0.00 shipping (Square's transactions name no items)"
+	const refused = "refused: order_number is not known: upload Square's item sales too"
+	for answer, want := range map[string][]string{
+		"attach":    {sale, refused, refused},
+		"leave_out": {sale, "ignored: is a refund without its order", "ignored: is a refund without its order"},
+	} {
+		set, records := mustRead(t, directory("transactions.csv", text), Settings{Refunds: answer})
+		if diff := cmp.Diff(want, summary(records)); diff != "" {
+			t.Errorf("records (-want +got):\n%s", diff)
+		}
+		mustHaveEachRowOnce(t, set, records)
+	}
+}
+
 func TestEtsyItemsAndOrdersAreReadAloneAndTogether(t *testing.T) {
 	t.Parallel()
 	refund := []string{

@@ -271,11 +271,25 @@ func variantWithin(item, variation string) string {
 	return item + " (" + variation + ")"
 }
 
-// squareRefund keeps the lines of a refund until all orders are read.
+// squareRefund keeps the lines of a refund until all orders are read. A refund of which only the transaction is known
+// names no item, so its order cannot be found.
 func (r *reading) squareRefund(g group) []Record {
 	var records []Record
+	details := slices.ContainsFunc(g.rows, func(c cells) bool { return c.items })
 	for _, c := range g.rows {
 		at := c.squareTime()
+		if t := readSquareTotals(c); !c.items && !details && t.collected != t.tip && r.settings.Refunds != "leave_out" {
+			record := newReturn(c, g.number, at, t.tip-t.collected, c.invalid)
+			record.Invalid.Add("order_number", "is not known: upload Square's item sales too")
+			records = append(records, record)
+			continue
+		}
+		if !c.items && !details {
+			records = append(records, Record{
+				Kind: Order, Key: g.number, Rows: []Row{c.row()}, Ignored: "is a refund without its order",
+			})
+			continue
+		}
 		if !c.items {
 			records = append(records, Record{
 				Kind: Order, Key: g.number, Rows: []Row{c.row()}, Ignored: "is the total of a refund",
