@@ -10,20 +10,20 @@ import (
 
 // Etsy's file of sold order items has a row for each item; its file of sold orders a row for each order, without items.
 // If both are present, they are read together, and the orders file has the amounts. Dates are month first in every
-// currency.
+// currency. For British sellers, shipping is delivery.
 var (
 	etsyItems = &format{
 		name: "etsy_items", kind: Order, family: "etsy", order: "order id", prefix: "#", items: true, read: readEtsyOrder,
 		required: []string{"item name", "transaction id", "listing id", "order id"}, dates: table.MonthFirst,
 		columns: columnsOf("item name, buyer, currency, transaction id, listing id, ship name, order id, sku", `quantity,
-			price, discount amount, order shipping, order sales tax, item total`, "sale date"),
+			price, discount amount, order shipping, order delivery, order sales tax, item total`, "sale date"),
 	}
 	etsyOrders = &format{
 		name: "etsy_orders", kind: Order, family: "etsy", order: "order id", begin: "order id", prefix: "#",
 		read:     readEtsyOrder,
 		required: []string{"order id", "order value", "order total", "order net"}, dates: table.MonthFirst,
 		columns: columnsOf("order id, buyer user id, full name, currency, status, buyer, sku", `number of items, order value,
-			discount amount, shipping, sales tax, order total, card processing fees, order net, adjusted order total`,
+			discount amount, shipping discount, delivery discount, shipping, delivery, sales tax, order total, card processing fees, order net, adjusted order total`,
 			"sale date"),
 	}
 )
@@ -82,7 +82,8 @@ func (b *builder) etsyByItems(items []cells) []Record {
 	b.Theirs["Item Total"] = b.sum(items, "item total")
 	b.Theirs["Discount Amount"] = discount
 	b.settle(b.Theirs["Item Total"]-discount, "Item Total")
-	b.charge(b.onceOrSum(items, "order sales tax"), b.onceOrSum(items, "order shipping"))
+	b.charge(b.onceOrSum(items, "order sales tax"),
+		b.onceOrSum(items, "order shipping")+b.onceOrSum(items, "order delivery"))
 	return []Record{b.Record}
 }
 
@@ -108,10 +109,11 @@ func (b *builder) onceOrSum(rows []cells, column string) int64 {
 // Total may include tax that Etsy collects and pays.
 func (b *builder) etsyByOrder(c cells, hasItems bool) []Record {
 	for column, name := range map[string]string{"order value": "Order Value", "discount amount": "Discount Amount",
-		"shipping": "Shipping", "sales tax": "Sales Tax", "order total": "Order Total", "order net": "Order Net"} {
+		"sales tax": "Sales Tax", "order total": "Order Total", "order net": "Order Net"} {
 		b.Theirs[name] = c.cents(column, column)
 	}
 	t := b.Theirs
+	t["Shipping"] = c.cents("shipping", "shipping") + c.cents("delivery", "shipping")
 	if !hasItems {
 		sku := c.text("sku")
 		if sku == "" || strings.Contains(sku, ",") {

@@ -1,8 +1,10 @@
 package imports
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -113,6 +115,22 @@ func TestEtsyItemsAndOrdersAreReadAloneAndTogether(t *testing.T) {
 			"(Etsy's orders name no items) (the date of the refund is the date of the order)",
 		refund[1],
 	}, "etsy_orders.csv")
+}
+
+func TestEtsyShippingOfBritishSellersIsDelivery(t *testing.T) {
+	t.Parallel()
+	dir := fixture(t, "etsy_orders.csv", "etsy_items.csv")
+	for name, file := range dir {
+		file.Data = bytes.Replace(file.Data, []byte("Shipping Discount,"), []byte("Delivery Discount,"), 1)
+		file.Data = bytes.Replace(file.Data, []byte(",Order Shipping,"), []byte(",Order Delivery,"), 1)
+		file.Data = bytes.Replace(file.Data, []byte(",Shipping,"), []byte(",Delivery,"), 1)
+		_, records := mustRead(t, fstest.MapFS{name: file}, Settings{})
+		for i, want := range []int64{500, 250} {
+			if got := *records[i].Order.ShippingTotal; int64(got) != want {
+				t.Errorf("%s: order %s has shipping %s", name, records[i].Key, got)
+			}
+		}
+	}
 }
 
 func TestWooCommerceProductsAreVariations(t *testing.T) {
