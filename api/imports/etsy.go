@@ -122,20 +122,28 @@ func (b *builder) etsyByOrder(c cells, hasItems bool) []Record {
 		b.note("Etsy's orders name no items", 0)
 		b.total(0, sku, 1, t["Order Value"])
 	}
-	net := t["Order Value"] - t["Discount Amount"]
-	b.settle(net, "Order Value")
-	b.charge(t["Sales Tax"], t["Shipping"])
-	if fees := c.cents("card processing fees", "fees"); t["Order Net"] != 0 {
-		b.check(t["Order Net"]+fees, net, t["Sales Tax"], t["Shipping"], "Order Net")
+	net, shipping := t["Order Value"]-t["Discount Amount"], t["Shipping"]
+	paid := t["Order Total"]
+	if t["Order Net"] != 0 {
+		paid = t["Order Net"] + c.cents("card processing fees", "fees")
 	}
-	if rest := t["Order Total"] - net - t["Sales Tax"] - t["Shipping"]; rest > 0 {
+	off := c.cents("shipping discount", "shipping") + c.cents("delivery discount", "shipping")
+	if off = max(off, -off); paid == net+t["Sales Tax"]+shipping-off {
+		shipping -= off
+	}
+	b.settle(net, "Order Value")
+	b.charge(t["Sales Tax"], shipping)
+	if t["Order Net"] != 0 {
+		b.check(paid, net, t["Sales Tax"], shipping, "Order Net")
+	}
+	if rest := t["Order Total"] - net - t["Sales Tax"] - shipping; rest > 0 {
 		b.note("Order Total has more than items, tax and shipping: tax that Etsy pays", rest)
 	}
 	adjusted := c.cents("adjusted order total", "adjusted order total")
 	refunded := int64(0)
 	switch status := strings.ToLower(c.text("status")); {
 	case strings.Contains(status, "refunded") && !strings.Contains(status, "partial"):
-		refunded = net + t["Sales Tax"] + t["Shipping"]
+		refunded = net + t["Sales Tax"] + shipping
 	case adjusted > 0 && adjusted < t["Order Total"]:
 		refunded = t["Order Total"] - adjusted
 	}

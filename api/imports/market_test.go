@@ -133,6 +133,22 @@ func TestEtsyShippingOfBritishSellersIsDelivery(t *testing.T) {
 	}
 }
 
+func TestEtsyShippingIsWhatTheBuyerPaid(t *testing.T) {
+	t.Parallel()
+	const text = "Sale Date,Order ID,Buyer,Currency,Order Value,Discount Amount,Shipping Discount,Shipping,Sales Tax,Order Total," +
+		"Status,Card Processing Fees,Order Net\n" +
+		"12/30/25,1,ann,EUR,20.00,0.00,5.00,5.00,0.00,20.00,,1.00,19.00\n" +
+		"12/30/25,2,ben,EUR,20.00,0.00,2.00,3.00,0.00,23.00,,1.00,22.00\n"
+	const note = " (Etsy's orders name no items)"
+	_, records := mustRead(t, directory("orders.csv", text), Settings{})
+	if diff := cmp.Diff([]string{
+		"1 2025-12-30T00:00 etsy by ann, 1 Etsy order à 20.00 + 0.00 tax + 0.00 shipping" + note,
+		"2 2025-12-30T00:00 etsy by ben, 1 Etsy order à 20.00 + 0.00 tax + 3.00 shipping" + note,
+	}, summary(records)); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
 func TestWooCommerceProductsAreVariations(t *testing.T) {
 	t.Parallel()
 	mustSummarise(t, Settings{MissingSKU: "derive"}, []string{
