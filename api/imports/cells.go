@@ -109,6 +109,9 @@ func (c cells) cents(column, field string) int64 {
 	if err != nil {
 		c.refuse(field, "%v", err)
 	}
+	if of := table.Currencies(cell); of != nil && !slices.Contains(of, c.currency) {
+		c.refuse(field, "is in %s, but amounts here are in %s", of[0], c.currency)
+	}
 	return cents
 }
 

@@ -66,7 +66,7 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 		return 0, s.readError(0, err)
 	}
 	defer rows.Close()
-	best := &source{File: s.File, table: s.table, zone: s.zone}
+	best := &source{File: s.File, table: s.table, zone: s.zone, currency: s.currency}
 	for i := range headerRows {
 		row, err := rows.Next()
 		if errors.Is(err, io.EOF) && i == 0 && s.ownName() != "" && len(s.table.Sheets()) < 2 {
@@ -78,7 +78,7 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 		if err != nil {
 			break // the scan reports it
 		}
-		candidate := &source{File: s.File, table: s.table, zone: s.zone}
+		candidate := &source{File: s.File, table: s.table, zone: s.zone, currency: s.currency}
 		candidate.skip = i + 1
 		if row.Problem != "" {
 			row.Cells = nil

@@ -31,6 +31,7 @@ type source struct {
 	types    []columnType   // by column
 	forms    []table.Form   // by column
 	zone     *time.Location
+	currency string                    // of the tenant
 	zones    map[string]*time.Location // by name, of rows that have one
 	bytes    int64                     // of all cells
 	together bool                      // the rows of each order are

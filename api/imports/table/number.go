@@ -77,6 +77,21 @@ func decimalOf(digits string) (decimal byte, known bool) {
 // currencies are the signs and words beside numbers.
 var currencies = []string{"$", "€", "£", "¥", "EUR", "USD", "GBP", "CHF", "kr", "kr.", "zł", "₹", "US$", "A$", "C$"}
 
+// signs are the signs and codes of few currencies. $ and kr are those of many.
+var signs = map[string][]string{
+	"€": {"EUR"}, "EUR": {"EUR"}, "USD": {"USD"}, "US$": {"USD"}, "GBP": {"GBP"}, "CHF": {"CHF"}, "zł": {"PLN"},
+	"₹": {"INR"}, "A$": {"AUD"}, "C$": {"CAD"},
+	"£": {"GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"},
+}
+
+// Currencies returns the currencies that the sign or the code beside an amount can mean, or nil if any.
+func Currencies(amount string) []string {
+	if sign := strings.Trim(amount, "0123456789.,-"); sign != "" {
+		return signs[strings.Trim(sign, "0123456789.,-+()' \u00A0\u202F\u2009\u2019\u2212\u2013")]
+	}
+	return nil
+}
+
 // bareNumber removes spaces, group separators other than comma and point, currency signs and the sign of a number.
 func bareNumber(text string) (digits string, negative, ok bool) {
 	s := strings.Map(func(char rune) rune {
