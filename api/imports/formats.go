@@ -33,7 +33,7 @@ type format struct {
 	observe  func(*source, cells)               // is called with each row before the questions
 	ask      func(*source, Settings) []Question // may be nil, as observe
 	isExact  bool                               // one of our own files
-	carry    string                             // a row with it, but without a number, belongs to the order before
+	carries  bool                               // a row of an item without a number belongs to the order before
 }
 
 // formats are the known layouts of other systems.

@@ -46,7 +46,7 @@ var sheetColumns = func() map[string]columnType {
 var (
 	sheetProducts = &format{name: "spreadsheet_products", kind: Product, columns: sheetColumns, read: sheetProduct}
 	sheetOrders   = &format{
-		name: "spreadsheet_orders", kind: Order, columns: sheetColumns, order: "number", items: true, carry: "sku",
+		name: "spreadsheet_orders", kind: Order, columns: sheetColumns, order: "number", items: true, carries: true,
 		read: sheetOrder, observe: observeSheet, ask: askSheet,
 	}
 )

@@ -109,6 +109,10 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 			"ignored: has no order number and no item",
 			"7 2026-02-01T14:30 import, 2 A à 3.33, 1 A à 3.34, 1 B à 5.00 + 0.00 tax + 0.00 shipping",
 			"refund of 7: 2.50 at 2026-02-01T14:30"}},
+		{"items without a SKU below the first row of their order", "Order;Date;Item;Quantity;Price;Total\n" +
+			"7;2026-02-01;Axe;3;10,00;30,00\n;;Bow;1;5,00;5,00\n;;Sum;4;;35,00\n", Settings{}, []string{
+			"refused: number is required",
+			"7 2026-02-01T00:00 import, 3 Axe à 10.00, 1 Bow à 5.00 + 0.00 tax + 0.00 shipping"}},
 		{"returns", "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country\n" +
 			"1,A,Axe,5,12/13/2010 8:26,2.00,9,UK\n1,B,Bow,1,12/13/2010 8:26,3.00,9,UK\n1,B,Bow,-1,12/14/2010 9:00,3.00,9,UK\n" +
 			"2,A,Axe,1,12/15/2010 8:26,2.50,9,UK\nC3,A,Axe,-2,12/16/2010 9:00,2.00,9,UK\nC4,A,Axe,-1,12/1/2010 9:00,2.00,9,UK\n" +

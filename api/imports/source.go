@@ -99,7 +99,7 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 				row.Cells[i] = csvcell.Unguard(cell)
 			}
 		}
-		if row.Problem == "" && r.carry != "" {
+		if row.Problem == "" && r.carries {
 			r.carryNumber(row.Cells)
 		}
 		return row, nil
@@ -143,11 +143,15 @@ func (r *sourceRows) convertNumbers(row table.Row) {
 	}
 }
 
-// carryNumber sets the number of the order before in a row that has none.
+// carryNumber sets the number of the order before in a row of an item that has none. A row with a name but neither a SKU
+// nor a price can be a sum.
 func (r *sourceRows) carryNumber(cells []string) {
+	has := func(field string) bool {
+		at, exists := r.at[field]
+		return exists && cells[at] != ""
+	}
 	number := &cells[r.at[r.order]]
-	at, exists := r.at[r.carry]
-	if *number == "" && exists && cells[at] != "" {
+	if *number == "" && (has("sku") || has("name") && has("price")) {
 		*number = r.last
 	}
 	r.last = *number
