@@ -24,7 +24,7 @@ var (
 	errDateOrder = errors.New("is a date whose order of day and month is not known")
 
 	timePattern = regexp.MustCompile(`(?i)[T ,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([ap])?(?:\.?m\.?)?\s*` +
-		`(Z|UTC|GMT|[+-]\d{2}:?\d{2})?$`)
+		`(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?$`)
 	yearFirst    = regexp.MustCompile(`^(\d{4})([-/.]?)(\d{1,2})([-/.]?)(\d{1,2})$`)
 	pointDate    = regexp.MustCompile(`^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4}|\d{2})$`)
 	slashDate    = regexp.MustCompile(`^(\d{1,2})([/-])(\d{1,2})[/-](\d{4}|\d{2})$`)
