@@ -285,10 +285,14 @@ func TestNumbersOfASheetAreReadAsShown(t *testing.T) {
 	t.Parallel()
 	book := excelize.NewFile()
 	defer book.Close()
-	for i, format := range []string{"0%", "0.0 %", "0.00", `0.00" % off"`} {
+	for i, format := range []string{"0%", "0.0 %", "0.00", `0.00" % off"`, "00000", "0", "00000"} {
 		at, _ := excelize.CoordinatesToCellName(i+1, 1)
+		value := 0.07
+		if i > 3 {
+			value = []float64{123, 123, 1.5}[i-4]
+		}
 		style, err := book.NewStyle(&excelize.Style{CustomNumFmt: &format})
-		if err := errors.Join(err, book.SetCellValue("Sheet1", at, 0.07), book.SetCellStyle("Sheet1", at, at, style)); err != nil {
+		if err := errors.Join(err, book.SetCellValue("Sheet1", at, value), book.SetCellStyle("Sheet1", at, at, style)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -297,7 +301,7 @@ func TestNumbersOfASheetAreReadAsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := read(t, directory("a.xlsx", b.String()))
-	if diff := cmp.Diff([][]string{{"7%", "7%", "0.07", "0.07"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([][]string{{"7%", "7%", "0.07", "0.07", "00123", "123", "1.5"}}, got); diff != "" || err != nil {
 		t.Errorf("rows, with error %v (-want +got):\n%s", err, diff)
 	}
 }

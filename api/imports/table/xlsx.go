@@ -65,6 +65,7 @@ type sheet struct {
 type style struct {
 	date    bool // or a time
 	percent bool // a hundred times the number and a percent sign
+	digits  int  // with leading zeros, or 0
 }
 
 func (b *book) visible() []string {
@@ -125,7 +126,9 @@ func (b *book) readStyles(archive *zip.Reader) error {
 		case "xf":
 			if inCells {
 				id := attribute(e, "numFmtId")
-				b.styles = append(b.styles, style{isDateFormat(id, formats[id]), isPercentFormat(id, formats[id])})
+				b.styles = append(b.styles, style{
+					isDateFormat(id, formats[id]), isPercentFormat(id, formats[id]), digitsOfFormat(formats[id]),
+				})
 			}
 		}
 	})
@@ -151,6 +154,14 @@ func isPercentFormat(id, code string) bool {
 		return id == "9" || id == "10"
 	}
 	return strings.Contains(notShown.ReplaceAllString(code, ""), "%")
+}
+
+// digitsOfFormat returns 5 for 00000, the format of codes with leading zeros.
+func digitsOfFormat(code string) int {
+	if code, _, _ = strings.Cut(code, ";"); strings.Trim(code, "0") == "" && len(code) <= 30 {
+		return len(code)
+	}
+	return 0
 }
 
 var errNoPart = errors.New("is missing")
@@ -343,13 +354,16 @@ func (s *sheetReader) readCell(e xml.StartElement) (text string, numeric bool, e
 		if err != nil {
 			return value, false, nil
 		}
-		switch style := s.style(attribute(e, "s")); {
+		switch text, style := plainNumber(number), s.style(attribute(e, "s")); {
 		case style.date:
 			return s.date(number), true, nil
 		case style.percent:
 			return plainNumber(number*100) + "%", true, nil
+		case strings.Trim(text, "0123456789") == "":
+			return strings.Repeat("0", max(0, style.digits-len(text))) + text, true, nil
+		default:
+			return text, true, nil
 		}
-		return plainNumber(number), true, nil
 	}
 	return unescape(value), kind == "d", nil
 }
