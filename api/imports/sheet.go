@@ -372,6 +372,10 @@ func (b *builder) sheetItem(row int, c cells) (net int64) {
 	} else if !ok && len(c.invalid[c.path+"quantity"]) == 0 {
 		c.refuse("quantity", "is required")
 	}
+	if ok && quantity == 0 && c.cents("line_total", "line_total") == 0 && c.cents("discount", "discount") == 0 {
+		b.emptyLine()
+		return 0
+	}
 	if c.text("price") == "" {
 		if c.text("line_total") == "" {
 			c.refuse("unit_price", "is required")

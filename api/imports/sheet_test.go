@@ -151,6 +151,11 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 		{"totals that differ", "order,date,sku,quantity,price,total\n7,2026-01-01,A,2,10.00,20.00\n7,2026-01-01,B,2,5.00,9.50\n",
 			Settings{}, []string{"7 2026-01-01T00:00 import, 2 A à 10.00, 2 B à 5.00 + 0.00 tax + 0.00 shipping " +
 				"(the total of a row is not quantity times price less the discount)"}},
+		{"lines with quantity 0", "order,date,sku,quantity,price,total\n7,2026-01-01,A,1,10.00,10.00\n7,2026-01-01,B,0,5.00,0.00\n" +
+			"8,2026-01-01,B,0,5.00,5.00\n", Settings{}, []string{
+			"7 2026-01-01T00:00 import, 1 A à 10.00 + 0.00 tax + 0.00 shipping (a line with quantity 0 was left out)",
+			"refused: items[0].quantity must be between 1 and 2147483647 " +
+				"(the total of a row is not quantity times price less the discount)"}},
 		{"orders apart", "order,date,sku,quantity,price,discount\n7,2026-01-01,A,1,10.00,-1.00\n8,2026-01-02,A,1,10,\n" +
 			"7,2026-01-01,B,x,20,\n", Settings{Channel: "market"}, []string{
 			`refused: items[1].quantity "x" must be a whole number`,

@@ -232,7 +232,11 @@ func (b *builder) shopifyLine(row int, c cells) (tip int64) {
 	name, sku := c.text("lineitem name"), c.text("lineitem sku")
 	quantity, ok := c.integer("lineitem quantity", "quantity")
 	price := c.cents("lineitem price", "unit_price")
-	if !ok {
+	switch {
+	case ok && quantity == 0:
+		b.emptyLine()
+		return 0
+	case !ok:
 		c.refuse("quantity", "is required")
 	}
 	if name == "Tip" && sku == "" && strings.EqualFold(c.text("lineitem requires shipping"), "false") &&
