@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -67,6 +68,20 @@ func TestSquareTransactionsCompleteTheSales(t *testing.T) {
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("records =\n%s\nwithout\n%s", got, want)
+		}
+	}
+}
+
+func TestSquareTimeZonesAreKnownOrRefused(t *testing.T) {
+	t.Parallel()
+	for zone, want := range map[string]string{"Saskatchewan": "2026-07-18T16:00:00Z", "Edinburgh": "2026-07-18T09:00:00Z",
+		"": "2026-07-18T10:00:00Z", "Atlantis": ""} {
+		_, records := mustRead(t, directory("transactions.csv", "Date,Time,Time Zone,Gross Sales,Net Sales,Total Collected,"+
+			"Transaction ID,Event Type\n2026-07-18,10:00:00,"+zone+",$12.00,$12.00,$12.00,T1,Payment\n"), Settings{})
+		r := records[0]
+		if problem := r.Invalid.Error(); want == "" && problem != `placed_at is in an unknown time zone, "Atlantis"` ||
+			want != "" && r.Order.PlacedAt.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%q: placed at %s, errors %v", zone, r.Order.PlacedAt.UTC(), r.Invalid)
 		}
 	}
 }

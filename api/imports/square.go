@@ -112,9 +112,12 @@ var railsZones = map[string]string{
 	"Newfoundland": "America/St_Johns", "London": "Europe/London", "Dublin": "Europe/Dublin", "Paris": "Europe/Paris",
 	"Madrid": "Europe/Madrid", "Sydney": "Australia/Sydney", "Melbourne": "Australia/Melbourne",
 	"Brisbane": "Australia/Brisbane", "Adelaide": "Australia/Adelaide", "Perth": "Australia/Perth", "Tokyo": "Asia/Tokyo",
+	"Saskatchewan": "America/Regina", "Puerto Rico": "America/Puerto_Rico", "Guam": "Pacific/Guam",
+	"Edinburgh": "Europe/London", "Canberra": "Australia/Sydney", "Hobart": "Australia/Hobart",
+	"Darwin": "Australia/Darwin", "Osaka": "Asia/Tokyo", "Sapporo": "Asia/Tokyo",
 }
 
-// squareZone returns the time zone of a name, or that of the tenant.
+// squareZone returns the time zone of a name, that of the tenant if there is none, or nil.
 func (s *source) squareZone(name string) *time.Location {
 	if name == "" {
 		return s.zone
@@ -123,7 +126,7 @@ func (s *source) squareZone(name string) *time.Location {
 	if !known {
 		var err error
 		if zone, err = time.LoadLocation(cmp.Or(railsZones[name], name)); err != nil || name == "Local" {
-			zone = s.zone
+			zone = nil
 		}
 		if s.zones == nil || len(s.zones) > 100 {
 			s.zones = map[string]*time.Location{}
@@ -135,8 +138,12 @@ func (s *source) squareZone(name string) *time.Location {
 
 // squareTime returns when a row happened, in the time zone of the row.
 func (c cells) squareTime() time.Time {
-	form := c.form("date")
-	at, err := form.Time(strings.TrimSpace(c.text("date")+" "+c.text("time")), c.squareZone(c.text("time zone")))
+	form, zone := c.form("date"), c.squareZone(c.text("time zone"))
+	if zone == nil {
+		c.refuse("placed_at", "is in an unknown time zone, %q", c.text("time zone"))
+		zone = c.zone
+	}
+	at, err := form.Time(strings.TrimSpace(c.text("date")+" "+c.text("time")), zone)
 	if err != nil {
 		c.refuse("placed_at", "%v", err)
 	}
