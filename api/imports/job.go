@@ -61,7 +61,9 @@ func (j *Jobs) Create(
 				if err != nil {
 					return "", nil, fmt.Errorf("%w: %w", ErrForm, err)
 				}
-				switch name := part.FormName(); {
+				switch name := strings.ToValidUTF8(part.FormName(), ""); {
+				case name == "":
+					err = fmt.Errorf("%w: a part has no name", ErrForm)
 				case name == "file" && part.FileName() == "" || name == "form-token":
 					// A page sends a file without a name if none is selected.
 				case name == "file":
@@ -69,7 +71,7 @@ func (j *Jobs) Create(
 				case name == "settings":
 					d.Settings, err = readSettings(part, Tenant{tenant.Currency, zone})
 				default:
-					err = tenancy.InvalidError{strings.ToValidUTF8(name, ""): {"is not a known part"}}
+					err = tenancy.InvalidError{name: {"is not a known part"}}
 				}
 				if err != nil {
 					return "", nil, err

@@ -368,10 +368,14 @@ func TestFilesThatAreNotImports(t *testing.T) {
 			t.Errorf("%s: Create = %v, want an error of file", name, err)
 		}
 	}
-	const begin = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nsku,na"
-	_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, imports.NewForm(strings.NewReader(begin), "x"))
-	if !errors.Is(err, imports.ErrForm) {
-		t.Errorf("a broken upload = %v, want ErrForm", err)
+	for name, body := range map[string]string{
+		"a broken upload":     "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nsku,na",
+		"a part without name": "--x\r\nContent-Disposition: form-data\r\n\r\na\r\n--x--\r\n",
+	} {
+		_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, imports.NewForm(strings.NewReader(body), "x"))
+		if !errors.Is(err, imports.ErrForm) {
+			t.Errorf("%s: Create = %v, want ErrForm", name, err)
+		}
 	}
 	if list, err := j.List(t.Context(), j.tenant.ID, paging.Page{Number: 1, PerPage: 10}); err != nil || list.Total != 0 {
 		t.Errorf("the tenant has %d imports, %v, want none", list.Total, err)
