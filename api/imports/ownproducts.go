@@ -24,7 +24,7 @@ func ownReference(r *reading, g group) []Record {
 	_, exists := ids[id]
 	switch {
 	case len(ids) == maxReferences:
-		c.refuse("id", "is one of more than %d", maxReferences)
+		c.refuse("id", "is not read: the file has more than %d ids", maxReferences)
 	case id == "":
 		c.refuse("id", "is required")
 	case exists:

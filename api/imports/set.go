@@ -87,7 +87,7 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		return nil, err
 	}
 	if len(tables) > maxTables {
-		return nil, fmt.Errorf("the import has %d files, and may have %d", len(tables), maxTables)
+		return nil, fmt.Errorf("the import has %d files: the maximum is %d", len(tables), maxTables)
 	}
 	for _, t := range tables {
 		s := &source{File: File{Name: t.Name, Size: t.Size, Problem: t.Problem}, table: t, zone: zone, currency: tenant.Currency}

@@ -219,7 +219,7 @@ func (p *Pages) replayWebhook(w http.ResponseWriter, r *http.Request, u user) er
 	case errors.Is(err, feed.ErrCursor):
 		f.Errors["cursor"] = "The position must be that of a delivery or an entry."
 	case errors.Is(err, feed.ErrExpired):
-		f.Errors["cursor"] = "The changes after this position are not kept any more."
+		f.Errors["cursor"] = "The changes after this position are no longer kept."
 	case err != nil:
 		return err
 	default:
