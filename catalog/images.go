@@ -197,7 +197,7 @@ func URLs(images []Image) []string {
 }
 
 // setImageURLs returns the images after a row of a bulk request with these URLs. An image that the product already has
-// keeps its id. New images have the id 0. Images with files stay. They come first, unless the URLs do not change.
+// keeps its id, and new images have the id 0. Images with files stay, and come first unless the URLs do not change.
 func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (images []Image, problem string) {
 	after, all := []string{}, []string{} // all has repeated URLs, as a product can have them
 	for _, image := range stored {

@@ -39,11 +39,11 @@ type PlanRow struct {
 }
 
 // Archived are the values that a row of an archive sets if it creates the product. A product without images gets the
-// images. ID comes from NewIDs. The ids of the images are 0, and their files are reserved.
+// images.
 type Archived struct {
-	ID        int64
+	ID        int64 // from NewIDs
 	CreatedAt time.Time
-	Images    []Image `json:",omitempty"`
+	Images    []Image `json:",omitempty"` // with the ids 0; their files are reserved
 }
 
 // NewIDs returns n unused ids in ascending order, for the table products or the table of a Kind.

@@ -20,8 +20,8 @@ import (
 const minPepper = 32
 
 // Peppers are the secrets under which keys are hashed. They are not in the database, so a copy of it does not help to
-// guess a key, and write access does not help to create one. The first pepper hashes new keys; keys under the others
-// still resolve. Removing a pepper invalidates its keys. Peppers print as a list of versions.
+// guess a key, and write access does not help to create one. The first pepper hashes new keys; removing a pepper
+// invalidates its keys.
 type Peppers struct{ list []pepper }
 
 // pepper holds the secret in the closure of its pool, so that it cannot be printed.

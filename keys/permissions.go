@@ -102,9 +102,8 @@ func (p Permissions) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParsePermissions parses a list such as `products:read,orders:write`. It may contain
-// the presets full, read-only, catalog and reporting. The result is sorted, without
-// duplicates. An InvalidError names every unknown word.
+// ParsePermissions parses a list such as `products:read,orders:write`, which may contain the presets full, read-only,
+// catalog and reporting. The result is sorted, without duplicates. An InvalidError names every unknown word.
 func ParsePermissions(s string) (Permissions, error) {
 	invalid := tenancy.InvalidError{}
 	asked := Permissions{}

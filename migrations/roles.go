@@ -11,26 +11,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Roles returns the statements that create the roles and the database. A database
-// administrator runs them for a new database, and again for a release that changes the
-// roles: they create what is missing and change no password. create database fails if the
-// database exists. The roles are:
-//
-//   - storeroom_owner, which owns the tables and cannot log in;
-//   - storeroom_migrator, which changes the schema and runs the operator's commands;
-//   - storeroom_runtime, which serves requests, owns nothing and is subject to policies;
-//   - storeroom_search, which owns the function search_products and cannot log in;
-//   - storeroom_search_noinherit, through which the owner can become storeroom_search.
-//
-// The policy of storeroom_search shows it the products of all tenants. The last role has
-// noinherit, so that this policy does not apply to the owner and the migrator. With
-// noinherit, the owner itself could not create tables in the schema public of PostgreSQL 15.
+// Roles returns the statements that create the roles and the database. A database administrator runs them for a new
+// database, and again for a release that changes the roles: they create what is missing and change no password. create
+// database fails if the database exists.
 func Roles(database, migratorPassword, runtimePassword string) []string {
 	return []string{
-		role("storeroom_owner", "nologin"),
-		role("storeroom_search", "nologin"),
+		role("storeroom_owner", "nologin"),  // owns the tables
+		role("storeroom_search", "nologin"), // owns the function search_products
+		// Through this role the owner can become storeroom_search, whose policy shows it the products of all tenants.
+		// noinherit keeps that policy from applying to the owner and the migrator. With noinherit, the owner itself could
+		// not create tables in the schema public of PostgreSQL 15.
 		role("storeroom_search_noinherit", "nologin noinherit"),
+		// The migrator changes the schema and runs the operator's commands.
 		role("storeroom_migrator", "login password "+quoteLiteral(migratorPassword)),
+		// The runtime role serves requests, owns nothing and is subject to policies.
 		role("storeroom_runtime", "login password "+quoteLiteral(runtimePassword)),
 		"grant storeroom_search to storeroom_search_noinherit",
 		"grant storeroom_search_noinherit to storeroom_owner",

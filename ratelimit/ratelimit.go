@@ -124,9 +124,9 @@ func (l *Limiter) Close() error {
 	return errors.Join(l.observed.Unregister(), l.nodes.client.Close())
 }
 
-// Take decides about one request of name and counts it if it is allowed. At most limit requests are admitted in
-// every sliding minute; a limit below 1 means 1. If the limit changes between calls, the requests counted so far
-// stay counted. Take ignores the cancellation of ctx, so that a request is counted even if its client disconnects.
+// Take decides about one request of name. At most limit requests are admitted in every sliding minute; a limit below 1
+// means 1, and requests counted under another limit stay counted. Take ignores the cancellation of ctx, so that a
+// request is counted even if its client disconnects.
 func (l *Limiter) Take(ctx context.Context, name string, limit int) Decision {
 	start := time.Now()
 	limit = max(limit, 1)

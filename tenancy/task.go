@@ -14,9 +14,9 @@ const (
 	maxSkipped = 10
 )
 
-// Task is work that is repeated for every tenant. A database function does it: each call changes a limited number of
-// rows of the next tenant in a short transaction, and returns the tenant and the number of rows. If that fails,
-// skip_tenant continues after the tenant. Any number of instances may run a task.
+// Task is a database function that is called repeatedly. Each call changes a limited number of rows of the next tenant
+// in a short transaction, and returns the tenant and the number of rows. If a call fails, skip_tenant continues after
+// that tenant.
 type Task struct {
 	Function string
 	Interval time.Duration

@@ -26,9 +26,9 @@ const (
 	maxPartJSON  = 8 << 20 // with old values
 )
 
-// planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
-// be nil. Rows that depend on an earlier row of the same plan are recognised by their keys, about 10 bytes each.
-// created is the time of the plan; if it is zero, neither the plan nor pictures are stored.
+// planRecords computes the parts of a plan, calls add with each, adds to sums unless it is nil, and writes nothing
+// else. Rows that depend on an earlier row of the same plan are recognised by their keys, about 10 bytes each. created
+// is the time of the plan; if it is zero, neither the plan nor pictures are stored.
 func (m *Importer) planRecords(
 	ctx context.Context, tenant tenancy.ID, set *Set, records iter.Seq2[Record, error], sums *totals, created time.Time,
 	add func(changeplan.Part, []PlannedRow) error,

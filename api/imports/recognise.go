@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxSheets     = 50 // of a workbook that are looked at
+	maxSheets     = 50 // of a workbook that are read
 	maxColumnName = 200
 	maxTables     = 100 // of an import, also in archives
 )

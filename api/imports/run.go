@@ -72,7 +72,7 @@ func (e QuestionsError) Error() string {
 	return fmt.Sprintf("%s can be read in different ways: %s is required", e.Questions[0].File, e.Questions[0].ID)
 }
 
-// Import plans and applies the records of the files of dir. It returns a QuestionsError if it needs more settings. If
+// Import plans and applies the records of the files of dir, or returns a QuestionsError if it needs more settings. If
 // ctx is cancelled while it plans, nothing is imported. Otherwise Resume can continue the plan of the report.
 func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 	zone, err := tenancy.LoadZone(r.tenant.Timezone)

@@ -52,10 +52,9 @@ type Servers struct {
 	lock      *os.File
 }
 
-// Start starts the servers selected by o in dir and returns when they answer. It creates
-// dir if needed. ctx limits only the start: the servers run until Stop or until this
-// process ends. Only one process can use a directory: Start returns an error with the id
-// of the other one. If a server does not start, the error contains the end of its log.
+// Start starts the servers selected by o in dir, which it creates if needed, and returns when they answer. ctx limits
+// only the start: the servers run until Stop or until this process ends. The error has the end of the log of a server
+// that does not start, or the id of another process that uses dir.
 func Start(ctx context.Context, dir string, o Options) (*Servers, error) {
 	d, err := openDirectory(ctx, dir)
 	if err != nil {

@@ -25,17 +25,15 @@ type CancelRow struct {
 }
 
 // CancelResult is the outcome of a CancelRow. Unchanged means that the order was already cancelled. If Outcome is
-// Failed, Err is an InvalidError (cancelled_at), or tenancy.ErrNotFound if the order does not exist. ID is that of the
-// order.
+// Failed, Err is an InvalidError (cancelled_at), or tenancy.ErrNotFound if the order does not exist.
 type CancelResult struct {
-	ID      int64
+	ID      int64 // of the order
 	Outcome Outcome
 	Err     error
 }
 
-// Cancel removes an order and its refunds from the rollups of their days. A nil at is
-// now. Cancelling a cancelled order changes nothing. Cancel returns ErrNotFound or an
-// InvalidError (cancelled_at).
+// Cancel removes an order and its refunds from the rollups of their days, at the given time or now. Cancelling a
+// cancelled order changes nothing. Cancel returns ErrNotFound or an InvalidError (cancelled_at).
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at *time.Time) (StoredOrder, error) {
 	results, err := s.cancel(ctx, tenant, []CancelRow{{Cancellation: Cancellation{number, at}}})
 	if err == nil {

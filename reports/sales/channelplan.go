@@ -44,10 +44,9 @@ type PlannedChannel struct {
 	Err                error
 }
 
-// PlanChannels returns what EnsureChannels would do. If WhenShort is set, the stock settings change too, except those
-// of a channel that already takes stock. An empty label keeps the stored one, or is the identifier of a new channel, as
-// in an order. It writes nothing. If a channel occurs again, the second changes the result of the first; both must be
-// in the same call.
+// PlanChannels returns what EnsureChannels would do, and writes nothing. If WhenShort is set, the stock settings change
+// too, unless the channel already takes stock; an empty label keeps the stored one, or is the identifier of a new
+// channel. If a channel occurs again, the second changes the result of the first, so both must be in the same call.
 func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []Channel) ([]PlannedChannel, error) {
 	stored, err := tenancy.All[Channel](ctx, s.db, tenant, `
 		select `+channelColumns+`

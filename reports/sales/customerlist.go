@@ -23,7 +23,7 @@ type StoredCustomer struct {
 	ErasedAt  *time.Time // name and e-mail were erased
 }
 
-// CustomerSales is a customer with the sums of its orders. Cancelled orders count nowhere.
+// CustomerSales is a customer with the sums of its orders. Cancelled orders do not count.
 type CustomerSales struct {
 	StoredCustomer
 	Orders       int64

@@ -28,8 +28,8 @@ type PlannedCustomer struct {
 	Err     error
 }
 
-// PlanCustomers returns what EnsureCustomers would do. It writes nothing. If a customer is sent several times, the
-// first row has all of its changes, and the others are Unchanged. An erased customer is Unchanged.
+// PlanCustomers returns what EnsureCustomers would do, and writes nothing. If a customer is sent several times, the
+// first row has all of its changes. The other rows, and those of erased customers, are Unchanged.
 func (s *Store) PlanCustomers(ctx context.Context, tenant tenancy.ID, customers []Customer) ([]PlannedCustomer, error) {
 	planned := make([]PlannedCustomer, len(customers))
 	var valid []Customer

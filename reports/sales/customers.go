@@ -54,10 +54,9 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 	return count, nil
 }
 
-// EraseCustomer removes the name and the e-mail of a customer permanently, and deletes
-// stored idempotency responses that contain them. Sums do not change. It can be called
-// again after an error. The audit log records the first erasure. It returns ErrNotFound if the
-// customer does not exist.
+// EraseCustomer permanently removes the name and the e-mail of a customer, and deletes the stored idempotency responses
+// that contain them. It can be called again after an error; the audit log records the first erasure. It returns
+// ErrNotFound if the customer does not exist.
 func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string, by tenancy.Actor) error {
 	var erased []idRow
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {

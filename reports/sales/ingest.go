@@ -21,12 +21,7 @@ import (
 const maxAttempts = 10
 
 // Ingest stores the new orders of rows in one transaction. An invalid row does not affect the others. An order that
-// already exists, or is in rows twice, counts once.
-//
-// It needs two round trips: one reads the references of the orders and which orders exist, one writes; many items need
-// more. If a channel takes stock, another round trip locks the products; the first order of rows gets the last item.
-// Rows are written in the order of their keys, so that two senders of the same orders cannot deadlock. If another
-// transaction stores an order between the round trips, the unique key fails and Ingest starts over.
+// already exists, or is in rows twice, counts once; the first order of rows gets the last item in stock.
 func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Result, error) {
 	b := newOrderBatch(tenant, rows, time.Now())
 	b.by = s.by
@@ -46,7 +41,9 @@ func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Re
 	}
 }
 
-// ingest makes one attempt. It stores missing versions of products for the next one.
+// ingest makes one attempt in two round trips: one reads the references of the orders and which orders exist, one
+// writes. Many items need more, and so does the lock of products. It stores missing versions of products for the next
+// attempt.
 func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
 	err := s.db.UpdateInParts(ctx, b.tenant, b.read, b.write)
 	if errors.Is(err, errMissingVersions) {
@@ -74,7 +71,7 @@ var errTooLarge = tenancy.InvalidError{"items": {"would take the account's sums 
 type orderBatch struct {
 	tenant    tenancy.ID
 	rows      []*orderRow // as they were sent
-	valid     []*orderRow // sorted by number
+	valid     []*orderRow // sorted by number, so that two senders of the same orders cannot deadlock
 	zones     []zoneRow
 	ids       []idRow // for new orders
 	existing  []existingOrder

@@ -16,9 +16,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Refund stores the new refunds of rows in one transaction. An invalid row does not affect the others. A refund whose
-// reference its order already has counts once. Refunds above what was paid are accepted; refunds of a cancelled order
-// count nowhere.
+// Refund stores the new refunds of rows in one transaction. An invalid row does not affect the others, and a refund
+// whose reference its order already has counts once. Refunds above what was paid are accepted; refunds of a cancelled
+// order do not count in reports.
 func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow) ([]RefundResult, error) {
 	b := newRefundBatch(tenant, rows, time.Now())
 	if slices.ContainsFunc(rows, func(r RefundRow) bool { return r.Restock }) {

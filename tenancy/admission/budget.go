@@ -26,10 +26,9 @@ var (
 	errQueueFull   = errors.New("too many requests wait")
 )
 
-// budget is a resource that users share. A request may take more than a share if its user holds nothing else. Freed
-// units go to the user that holds the least, then to the user that has used the least, then to the shortest queue, so
-// that many or expensive requests of other users do not delay a user with few cheap ones. A semaphore would serve in
-// order of arrival.
+// budget is a resource that users share. Freed units go to the user that holds the least, then to the user that has
+// used the least, then to the shortest queue, so that many or expensive requests of other users do not delay a user
+// with few cheap ones. A semaphore would serve in order of arrival.
 type budget struct {
 	resource    string
 	size, share int64

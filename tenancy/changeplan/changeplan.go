@@ -73,7 +73,7 @@ type Rules struct {
 // Kind computes what the rows of parts mean.
 type Kind interface {
 	Rules() Rules
-	// PlanFiles computes the parts of a plan from its files and calls add with each. It writes nothing else. It returns
+	// PlanFiles computes the parts of a plan from its files, calls add with each, and writes nothing else. It returns
 	// the new details of the plan, and false if a user must answer questions about the files. A Failure is shown to the
 	// user.
 	PlanFiles(ctx context.Context, tenant tenancy.ID, plan Plan, files fs.FS, add func(Part) error) (

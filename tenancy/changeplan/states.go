@@ -56,9 +56,9 @@ func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, de
 	return wrap(err, "end planning %d", id)
 }
 
-// Apply asks the workers to apply a plan, or to continue after a failure. If rows have changed since the plan, it
-// returns to planned and nothing is written, unless skipChanged leaves out these rows. Rows that change later than the
-// first part are left out. The audit log has an entry KIND.apply.
+// Apply asks the workers to apply a plan, or to continue after a failure, and adds KIND.apply to the audit log. If rows
+// have changed since the plan, it returns to planned and nothing is written, unless skipChanged leaves out these rows.
+// Rows that change later than the first part are left out.
 func (s *Store) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, skipChanged bool) error {
 	plan, err := s.Get(ctx, tenant, id)
 	if err != nil {

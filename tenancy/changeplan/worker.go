@@ -23,9 +23,9 @@ const (
 	tryPause        = time.Second
 )
 
-// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits while
-// requests need the database: see pacer. Another turn cannot continue computing or comparing a plan: if that takes
-// longer than a turn, a second worker does it, so that no tenant waits for it.
+// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns, and after each part it waits
+// while requests need the database: see pacer. Computing or comparing a plan cannot continue in another turn: if it
+// takes longer than one, a second worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
@@ -84,7 +84,7 @@ func (s *Store) idle(ctx context.Context, limit *limit) {
 	}
 }
 
-// wakeUp makes RunPeriodically of this store look for work now. Other instances find it within their poll interval.
+// wakeUp makes RunPeriodically of this store claim plans now. Other instances find them within their poll interval.
 func (s *Store) wakeUp() {
 	for _, wake := range s.wake {
 		select {

@@ -54,10 +54,9 @@ const (
 	maxPause = 200 * time.Millisecond
 )
 
-// Begin claims the key. Store methods that are called with the returned context take
-// part in the claim's transaction, which the caller ends with Commit or Rollback. If
-// the request is a duplicate, Begin returns the stored response and no claim. It
-// returns ErrInProgress or ErrReused.
+// Begin claims the key. Store methods that are called with the returned context take part in the claim's transaction,
+// which the caller ends with Commit or Rollback. For a duplicate, Begin returns the stored response and no claim, or
+// ErrInProgress or ErrReused.
 func Begin(
 	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
 ) (context.Context, *Claim, *Response, error) {

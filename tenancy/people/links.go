@@ -203,12 +203,10 @@ func (s *Store) ReadLink(ctx context.Context, token Token) (Link, error) {
 }
 
 // UseLink uses a link up and begins a session. An invitation creates the membership, and the account if the e-mail
-// address has none; otherwise password must be the password of the account. A reset replaces the password and ends every
-// other session. UseLink returns tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or
-// admission.ErrBusy.
+// address has none; otherwise password must be that of the account. A reset replaces the password and ends every other
+// session, and can return an InvalidError (password).
 //
-// The owner who created an invitation also has the link. Therefore an invitation refuses every password with ErrWrong
-// after the same work, whether or not the address has an account. The audit log records it.
+// UseLink returns tenancy.ErrEnded, ErrWrong or admission.ErrBusy.
 func (s *Store) UseLink(ctx context.Context, token Token, password, address string) (Token, error) {
 	link, err := s.ReadLink(ctx, token)
 	if err != nil {
@@ -227,6 +225,8 @@ func (s *Store) UseLink(ctx context.Context, token Token, password, address stri
 		err = s.call(ctx, tenancy.ErrEnded, `select use_reset($1, $2, $3, $4) as done`,
 			token.hash(), proofs[0], session.hash(), address)
 	} else {
+		// The owner who created an invitation also has the link, so every wrong or invalid password is refused with
+		// ErrWrong after the same work, whether or not the address has an account.
 		err = s.join(ctx, link, address, token.hash(), proofs[0], problem == "", session.hash())
 	}
 	if err != nil {

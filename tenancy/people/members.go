@@ -34,10 +34,9 @@ type Member struct {
 	CreatedAt time.Time
 }
 
-// CreateMember creates an account and makes it a member of the tenant. It needs the
-// migrator's connection. It returns an InvalidError, or tenancy.ErrConflict if the
-// e-mail address has an account: an owner could have created it for an address of
-// another person. Such an account joins only with its password; see Invite.
+// CreateMember creates an account and makes it a member of the tenant. It needs the migrator's connection. It returns
+// an InvalidError, or tenancy.ErrConflict if the e-mail address has an account, which joins only with its password (see
+// Invite): an owner could have created it for an address of another person.
 func (s *Store) CreateMember(
 	ctx context.Context, tenant tenancy.ID, email string, role Role, password string,
 ) (Member, error) {

@@ -251,10 +251,9 @@ func makeCitusTemplate(ctx context.Context, coordinator, template string) error 
 	return nil
 }
 
-// testViews are views of distributed tables for superusers. Citus cannot plan some of the queries of tests, such as
-// joins without the tenant, but PostgreSQL can, because each view reads its table in a function. Rows that a test
-// inserts get ids that no shard group uses.
-// Sessions are those of all nodes.
+// testViews are views of distributed tables for superusers, and of the sessions of all nodes. Citus cannot plan some of
+// the queries of tests, such as joins without the tenant, but PostgreSQL can, because each view reads its table in a
+// function. Rows that a test inserts get ids that no shard group uses.
 const testViews = `
 create schema storeroom_tests;
 create view storeroom_tests.pg_stat_activity as select * from citus_stat_activity where application_name !~ '^citus';

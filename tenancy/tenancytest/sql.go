@@ -92,10 +92,9 @@ func mustVacuum(t testing.TB, super *pgx.Conn) {
 	}
 }
 
-// Golden compares what call sends with the file testdata/sql/NAME.sql, or writes the
-// file if update is set. Each call has new connections, so that no plan of an earlier
-// call is used again. Plans are compared only on the major version of PostgreSQL that
-// wrote them. A query that is sent several times is shown once.
+// Golden compares what call sends, each query once, with the file testdata/sql/NAME.sql, or writes the file if update
+// is set. Each call has new connections, so that no plan of an earlier call is used again. Plans are compared only on
+// the major version of PostgreSQL that wrote them.
 func (s *SQL) Golden(t *testing.T, name string, call func(*tenancy.DB) error) {
 	t.Helper()
 	var sent []string

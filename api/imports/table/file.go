@@ -44,9 +44,9 @@ type File struct {
 // Sheets returns the visible sheets of a workbook, or nil for a text.
 func (f *File) Sheets() []string { return f.sheets }
 
-// Files lists the tables in dir, sorted by name, and those in its ZIP files. Directories, hidden files and files that
-// are neither text nor workbook have a Problem. An error means that a compressed file is damaged or too large.
-// Temporary files are created in space.
+// Files lists the tables in dir, sorted by name, and those in its ZIP files, with temporary files in space.
+// Directories, hidden files and files that are neither text nor workbook have a Problem. An error means that a
+// compressed file is damaged or too large.
 func Files(dir fs.FS, space *Space) ([]*File, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {

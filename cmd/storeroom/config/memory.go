@@ -35,9 +35,6 @@ const gcPercent = 200
 
 // SetRuntime configures the Go runtime for a server and returns its memory limit. The variables GOMAXPROCS, GOGC and
 // GOMEMLIMIT override the defaults.
-//
-// The default is two threads for each CPU. Go runs goroutines in turn, but Linux prefers a thread that has waited to
-// threads that compute, so a short request does not wait until long work of other requests has ended.
 func SetRuntime(environment map[string]string) Setting {
 	if environment["GOMAXPROCS"] == "" {
 		doubleThreads()
@@ -50,6 +47,8 @@ func SetRuntime(environment map[string]string) Setting {
 	return setting
 }
 
+// doubleThreads sets two threads for each CPU. Go runs goroutines in turn, but Linux prefers a thread that has waited to
+// threads that compute, so a short request does not wait until long work of other requests has ended.
 var doubleThreads = sync.OnceFunc(func() { runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) })
 
 // memoryLimit returns the soft memory limit of the Go runtime: 80 % of the memory limit of the cgroup minus the memory

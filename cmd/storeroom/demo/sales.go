@@ -19,10 +19,8 @@ const orderPrefix = "LM-"
 
 const batchSize = 500
 
-// LoadSales adds the orders of two years up to now, and returns how many it created. It
-// continues after the orders of an earlier call, even if that call was interrupted. A
-// tenant that has only other orders does not change. The orders depend only on the opening
-// day of the shop.
+// LoadSales adds the orders of two years up to now, and returns how many it created. It continues after the orders of
+// an earlier call, even if that call was interrupted. A tenant that has only other orders does not change.
 func LoadSales(ctx context.Context, store *sales.Store, tenant tenancy.ID, now time.Time) (created int, err error) {
 	opening, err := openingDay(ctx, store, tenant, now)
 	if err != nil || opening.IsZero() {

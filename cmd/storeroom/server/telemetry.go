@@ -40,8 +40,8 @@ var connectionsClosed, _ = otel.Meter("github.com/storeroom/storeroom/cmd/storer
 	"storeroom.connections.closed", otelmetric.WithUnit("{connection}"),
 	otelmetric.WithDescription("Connections that were closed because too many were open."))
 
-// telemetry holds the OpenTelemetry providers. Each signal is exported over OTLP if an endpoint is set for it. The
-// operations port also serves the metrics. A signal without a destination uses OpenTelemetry's no-op implementation.
+// telemetry holds the OpenTelemetry providers. Each signal is exported over OTLP if an endpoint is set for it; a signal
+// without a destination uses the no-op implementation. The operations port also serves the metrics.
 type telemetry struct {
 	logs     slog.Handler
 	metrics  http.Handler // nil without an operations port

@@ -247,7 +247,7 @@ func (s *Store) Get(ctx context.Context, tenant tenancy.ID, id int64) (Webhook, 
 	return w, nil
 }
 
-// Change sets fields of an endpoint. It returns tenancy.ErrNotFound or an InvalidError. A failed message is sent again
+// Change sets fields of an endpoint, or returns tenancy.ErrNotFound or an InvalidError. A failed message is sent again
 // at once, and may then have other entries. A message that is being sent is sent again.
 func (s *Store) Change(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, f Fields, invalid tenancy.InvalidError,
@@ -323,9 +323,9 @@ func (s *Store) rotate(
 		returning`+columns, newSecret(), Overlap, interruption, always, previous)
 }
 
-// Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. It returns
-// feed.ErrExpired and tenancy.ErrNotFound. The outcome of a message that is being sent is ignored. Messages get new
-// ids.
+// Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. The outcome of a
+// message that is being sent is ignored, and messages get new ids. Replay returns feed.ErrExpired or
+// tenancy.ErrNotFound.
 func (s *Store) Replay(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, after feed.Cursor,
 ) (Webhook, error) {
