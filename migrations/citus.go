@@ -3,10 +3,8 @@ package migrations
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -136,48 +134,6 @@ func JoinStatements(coordinator string, workers []string, shards int) (onWorkers
 		"select create_reference_table('storeroom_citus.definitions')",
 		fmt.Sprintf("select create_distributed_table('storeroom_citus.shards', 'tenant_id', shard_count => %d)", shards),
 	), nil
-}
-
-// JoinNodes runs JoinStatements in a database. The URLs are those of superusers.
-func JoinNodes(ctx context.Context, coordinatorURL string, workerURLs []string, database string, shards int) error {
-	var addresses []string
-	for _, node := range append([]string{coordinatorURL}, workerURLs...) {
-		u, err := url.Parse(node)
-		if err != nil {
-			return err
-		}
-		addresses = append(addresses, u.Host)
-	}
-	onWorkers, onCoordinator, err := JoinStatements(addresses[0], addresses[1:], shards)
-	if err != nil {
-		return err
-	}
-	for _, worker := range workerURLs {
-		if err := inDatabase(ctx, worker, database, onWorkers); err != nil {
-			return err
-		}
-	}
-	return inDatabase(ctx, coordinatorURL, database, onCoordinator)
-}
-
-// inDatabase runs statements in another database of a server.
-func inDatabase(ctx context.Context, serverURL, database string, statements []string) (err error) {
-	u, err := url.Parse(serverURL)
-	if err != nil {
-		return err
-	}
-	u.Path = "/" + database
-	conn, err := pgx.Connect(ctx, u.String())
-	if err != nil {
-		return fmt.Errorf("connect to a node: %w", err)
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	return nil
 }
 
 // inTxOneByOne is inTx with a message for each statement. Citus distributes only statements that are sent alone.

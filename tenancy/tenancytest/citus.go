@@ -219,7 +219,7 @@ func makeCitusTemplate(ctx context.Context, coordinator, template string) error 
 	}); err != nil {
 		return err
 	}
-	if err := migrations.JoinNodes(ctx, coordinator, workerURLs(), template, testShards); err != nil {
+	if err := joinNodes(coordinator, template); err != nil {
 		return err
 	}
 	if err := withConn(migratorURL, func(ctx context.Context, conn *pgx.Conn) error {
@@ -249,6 +249,39 @@ func makeCitusTemplate(ctx context.Context, coordinator, template string) error 
 		}
 	}
 	return nil
+}
+
+// joinNodes makes the databases of a template on the nodes one cluster.
+func joinNodes(coordinator, template string) error {
+	var addresses []string
+	for _, node := range append([]string{coordinator}, workerURLs()...) {
+		u, err := url.Parse(node)
+		if err != nil {
+			return err
+		}
+		addresses = append(addresses, u.Host)
+	}
+	onWorkers, onCoordinator, err := migrations.JoinStatements(addresses[0], addresses[1:], testShards)
+	if err != nil {
+		return err
+	}
+	for _, worker := range workerURLs() {
+		if err := execAll(withName(worker, template), onWorkers); err != nil {
+			return err
+		}
+	}
+	return execAll(withName(coordinator, template), onCoordinator)
+}
+
+func execAll(database string, statements []string) error {
+	return withConn(database, func(ctx context.Context, conn *pgx.Conn) error {
+		for _, statement := range statements {
+			if _, err := conn.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	})
 }
 
 // testViews are views of distributed tables for superusers, and of the sessions of all nodes. Citus cannot plan some of
