@@ -14,9 +14,8 @@ type DateOrder string
 
 // The orders. Without one such a date is refused, unless one of its numbers is above 12.
 const (
-	UnknownOrder DateOrder = ""
-	DayFirst     DateOrder = "dmy"
-	MonthFirst   DateOrder = "mdy"
+	DayFirst   DateOrder = "dmy"
+	MonthFirst DateOrder = "mdy"
 )
 
 var (

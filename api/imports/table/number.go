@@ -123,8 +123,9 @@ func bareNumber(text string) (digits string, negative, ok bool) {
 	return s, negative, true
 }
 
-// normalNumber returns a number as an optional sign, digits and a decimal point.
-func (f Form) normalNumber(text string) (string, bool) {
+// Digits returns a number as an optional sign, digits and a decimal point if it has a fraction. It returns false if the
+// text is not a number.
+func (f Form) Digits(text string) (string, bool) {
 	digits, negative, ok := bareNumber(text)
 	if !ok {
 		return "", false
@@ -174,7 +175,7 @@ func (f Form) Cents(text string) (int64, error) {
 			return int64(amount), err
 		}
 	}
-	normal, ok := f.normalNumber(text)
+	normal, ok := f.Digits(text)
 	if !ok {
 		_, err := money.Parse(text)
 		if err == nil {
@@ -189,7 +190,3 @@ func (f Form) Cents(text string) (int64, error) {
 	}
 	return int64(amount), err
 }
-
-// Digits returns a number as an optional sign, digits and a decimal point if it has a fraction. ok is false if the text
-// is not a number.
-func (f Form) Digits(text string) (digits string, ok bool) { return f.normalNumber(text) }
