@@ -57,9 +57,8 @@ const (
 	Paused = "paused"
 )
 
-// Reasons why an endpoint is paused.
+// Reasons why the service pauses an endpoint. One that a user has paused has the reason user.
 const (
-	ByUser  = "user"
 	Failing = "failing" // no attempt succeeded for three days
 	Gone    = "gone"    // the receiver answered 410
 	Expired = "expired" // the changes after its position are no longer kept
