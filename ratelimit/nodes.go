@@ -99,7 +99,7 @@ func (s scripter) run(ctx context.Context, operation, script, key string, args [
 		return cmd, err
 	})
 	if err != nil && !errors.Is(err, errLate) { // a late reply is still a reply
-		cmd = redis.NewCmd(ctx) // the command may still be in flight
+		cmd = redis.NewCmd(ctx) // the command may still be running
 		cmd.SetErr(err)
 	}
 	switch {
