@@ -16,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -57,7 +58,7 @@ var functions = template.FuncMap{
 	"thumb":  thumb,
 
 	"errorCount":  errorCount,
-	"changeTypes": changeTypes,
+	"changeTypes": func() []string { return feed.Types },
 	"deref":       func(text *string) string { return *text },
 
 	"attributes": attributes,

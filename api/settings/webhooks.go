@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -245,6 +244,3 @@ func (p *Pages) deleteWebhook(w http.ResponseWriter, r *http.Request, u user) er
 	redirect(w, r, u.path("/webhooks"))
 	return nil
 }
-
-// changeTypes are the types of changes for the form of a webhook.
-func changeTypes() []string { return slices.Clone(feed.Types) }
