@@ -80,7 +80,7 @@ var currencies = []string{"$", "€", "£", "¥", "EUR", "USD", "GBP", "CHF", "k
 // signs are the signs and codes of few currencies. $ and kr are those of many.
 var signs = map[string][]string{
 	"€": {"EUR"}, "EUR": {"EUR"}, "USD": {"USD"}, "US$": {"USD"}, "GBP": {"GBP"}, "CHF": {"CHF"}, "zł": {"PLN"},
-	"₹": {"INR"}, "A$": {"AUD"}, "C$": {"CAD"},
+	"₹": {"INR"}, "A$": {"AUD"}, "C$": {"CAD", "NIO"},
 	"£": {"GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"},
 }
 
