@@ -23,7 +23,8 @@ var (
 		read:     readEtsyOrder,
 		required: []string{"order id", "order value", "order total", "order net"}, dates: table.MonthFirst,
 		columns: columnsOf("order id, buyer user id, full name, currency, status, buyer, sku", `number of items, order value,
-			discount amount, shipping discount, delivery discount, shipping, delivery, sales tax, order total, card processing fees, order net, adjusted order total`,
+			discount amount, shipping discount, delivery discount, shipping, delivery, sales tax, order total,
+			card processing fees, order net, adjusted order total`,
 			"sale date"),
 	}
 )

@@ -89,12 +89,13 @@ func TestSquareTimeZonesAreKnownOrRefused(t *testing.T) {
 // Transactions name neither the item nor the sale of a refund.
 func TestSquareRefundsWithoutItemsAreNotIgnored(t *testing.T) {
 	t.Parallel()
-	const text = "Date,Time,Time Zone,Gross Sales,Discounts,Service Charges,Net Sales,Tax,Tip,Partial Refunds,Total Collected," +
-		"Source,Transaction ID,Event Type\n" +
+	const text = "Date,Time,Time Zone,Gross Sales,Discounts,Service Charges,Net Sales,Tax,Tip,Partial Refunds," +
+		"Total Collected,Source,Transaction ID,Event Type\n" +
 		"2026-07-18,10:00:00,UTC,$12.00,$0.00,$0.00,$12.00,$0.96,$0.00,$0.00,$12.96,Register,T1,Payment\n" +
 		"2026-07-19,10:00:00,UTC,-$12.00,$0.00,$0.00,-$12.00,-$0.96,$0.00,$0.00,-$12.96,Register,R1,Refund\n" +
 		"2026-07-19,11:00:00,UTC,$0.00,$0.00,$0.00,$0.00,$0.00,$0.00,-$5.00,-$5.00,Register,R2,Refund\n"
-	const sale = "T1 2026-07-18T10:00 pos, 1 square-sale à 12.00 + 0.96 tax + 0.00 shipping (Square's transactions name no items)"
+	const sale = "T1 2026-07-18T10:00 pos, 1 square-sale à 12.00 + 0.96 tax + 0.00 shipping " +
+		"(Square's transactions name no items)"
 	const refused = "refused: order_number is not known: upload Square's item sales too"
 	for answer, want := range map[string][]string{
 		"attach":    {sale, refused, refused},
@@ -150,8 +151,8 @@ func TestEtsyShippingOfBritishSellersIsDelivery(t *testing.T) {
 
 func TestEtsyShippingIsWhatTheBuyerPaid(t *testing.T) {
 	t.Parallel()
-	const text = "Sale Date,Order ID,Buyer,Currency,Order Value,Discount Amount,Shipping Discount,Shipping,Sales Tax,Order Total," +
-		"Status,Card Processing Fees,Order Net\n" +
+	const text = "Sale Date,Order ID,Buyer,Currency,Order Value,Discount Amount,Shipping Discount,Shipping,Sales Tax," +
+		"Order Total,Status,Card Processing Fees,Order Net\n" +
 		"12/30/25,1,ann,EUR,20.00,0.00,5.00,5.00,0.00,20.00,,1.00,19.00\n" +
 		"12/30/25,2,ben,EUR,20.00,0.00,2.00,3.00,0.00,23.00,,1.00,22.00\n"
 	const note = " (Etsy's orders name no items)"

@@ -90,7 +90,8 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		return nil, fmt.Errorf("the import has %d files: the maximum is %d", len(tables), maxTables)
 	}
 	for _, t := range tables {
-		s := &source{File: File{Name: t.Name, Size: t.Size, Problem: t.Problem}, table: t, zone: zone, currency: tenant.Currency}
+		file := File{Name: t.Name, Size: t.Size, Problem: t.Problem}
+		s := &source{File: file, table: t, zone: zone, currency: tenant.Currency}
 		var others []*source
 		if t.Problem == "" {
 			if others, err = s.recognise(settings.Mapping[t.Name]); err != nil {

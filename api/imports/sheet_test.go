@@ -146,13 +146,14 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 			"refused: currency is USD, but amounts here are in EUR; customer differs in line 4; " +
 				"placed_at is on another day in line 4",
 			"2 2025-02-05T00:00 import, 1 A à 10.00 + 0.00 tax + 0.00 shipping"}},
-		{"amounts in another currency", "sku,name,price\nA,Axe,\"12,50 €\"\nB,Bow,£12.50\nC,Cup,$12.50\n", Settings{}, []string{
-			`A "Axe" 12.50`, `refused: price is in GBP, but amounts here are in EUR`, `C "Cup" 12.50`}},
+		{"amounts in another currency", "sku,name,price\nA,Axe,\"12,50 €\"\nB,Bow,£12.50\nC,Cup,$12.50\n",
+			Settings{}, []string{
+				`A "Axe" 12.50`, `refused: price is in GBP, but amounts here are in EUR`, `C "Cup" 12.50`}},
 		{"totals that differ", "order,date,sku,quantity,price,total\n7,2026-01-01,A,2,10.00,20.00\n7,2026-01-01,B,2,5.00,9.50\n",
 			Settings{}, []string{"7 2026-01-01T00:00 import, 2 A à 10.00, 2 B à 5.00 + 0.00 tax + 0.00 shipping " +
 				"(the total of a row is not quantity times price less the discount)"}},
-		{"lines with quantity 0", "order,date,sku,quantity,price,total\n7,2026-01-01,A,1,10.00,10.00\n7,2026-01-01,B,0,5.00,0.00\n" +
-			"8,2026-01-01,B,0,5.00,5.00\n", Settings{}, []string{
+		{"lines with quantity 0", "order,date,sku,quantity,price,total\n7,2026-01-01,A,1,10.00,10.00\n" +
+			"7,2026-01-01,B,0,5.00,0.00\n8,2026-01-01,B,0,5.00,5.00\n", Settings{}, []string{
 			"7 2026-01-01T00:00 import, 1 A à 10.00 + 0.00 tax + 0.00 shipping (a line with quantity 0 was left out)",
 			"refused: items[0].quantity must be between 1 and 2147483647 " +
 				"(the total of a row is not quantity times price less the discount)"}},

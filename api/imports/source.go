@@ -143,8 +143,8 @@ func (r *sourceRows) convertNumbers(row table.Row) {
 	}
 }
 
-// carryNumber sets the number of the order before in a row of an item that has none. A row with a name but neither a SKU
-// nor a price can be a sum.
+// carryNumber sets the number of the order before in a row of an item that has none. A row with a name but neither a
+// SKU nor a price can be a sum.
 func (r *sourceRows) carryNumber(cells []string) {
 	has := func(field string) bool {
 		at, exists := r.at[field]

@@ -117,7 +117,7 @@ var railsZones = map[string]string{
 	"Darwin": "Australia/Darwin", "Osaka": "Asia/Tokyo", "Sapporo": "Asia/Tokyo",
 }
 
-// squareZone returns the time zone of a name, that of the tenant if there is none, or nil.
+// squareZone returns the time zone of a name, that of the tenant if the name is empty, or nil if it is not known.
 func (s *source) squareZone(name string) *time.Location {
 	if name == "" {
 		return s.zone

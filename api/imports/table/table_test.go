@@ -292,7 +292,8 @@ func TestNumbersOfASheetAreReadAsShown(t *testing.T) {
 			value = []float64{123, 123, 1.5}[i-4]
 		}
 		style, err := book.NewStyle(&excelize.Style{CustomNumFmt: &format})
-		if err := errors.Join(err, book.SetCellValue("Sheet1", at, value), book.SetCellStyle("Sheet1", at, at, style)); err != nil {
+		err = errors.Join(err, book.SetCellValue("Sheet1", at, value), book.SetCellStyle("Sheet1", at, at, style))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
