@@ -307,6 +307,26 @@ func TestNumbersOfASheetAreReadAsShown(t *testing.T) {
 	}
 }
 
+// Programs that write workbooks without calculating them leave out the results.
+func TestFormulasWithoutAResultAreShown(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	err := errors.Join(book.SetCellValue("Sheet1", "A1", 2), book.SetCellFormula("Sheet1", "B1", "A1*3"),
+		book.SetCellValue("Sheet1", "C1", "tea"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := book.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, directory("a.xlsx", b.String()))
+	if diff := cmp.Diff([][]string{{"2", "=A1*3", "tea"}}, got); diff != "" || err != nil {
+		t.Errorf("rows, with error %v (-want +got):\n%s", err, diff)
+	}
+}
+
 // A time.Duration has at most 292 years.
 func TestDatesOfASheetHaveTheirYear(t *testing.T) {
 	t.Parallel()

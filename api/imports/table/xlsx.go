@@ -402,9 +402,11 @@ func (s *sheetReader) date(days float64) string {
 }
 
 // readText reads to the end of an element, and returns the text of v and the texts of t in it, without phonetic hints.
+// Without v, it returns a formula, so that an amount that was never calculated is refused instead of left out.
 func readText(tokens *xml.Decoder, end string) (v, t string, err error) {
-	var value, text strings.Builder
+	var value, text, formula strings.Builder
 	var in string
+	isCalculated := false
 	for hints := 0; ; {
 		token, err := tokens.RawToken()
 		if err != nil {
@@ -412,12 +414,20 @@ func readText(tokens *xml.Decoder, end string) (v, t string, err error) {
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
-			if in = e.Name.Local; in == "rPh" {
+			switch in = e.Name.Local; in {
+			case "rPh":
 				hints++
+			case "v":
+				isCalculated = true
+			case "f":
+				formula.WriteByte('=')
 			}
 		case xml.EndElement:
 			switch e.Name.Local {
 			case end:
+				if !isCalculated {
+					return formula.String(), unescape(text.String()), nil
+				}
 				return value.String(), unescape(text.String()), nil
 			case "rPh":
 				hints--
@@ -427,6 +437,8 @@ func readText(tokens *xml.Decoder, end string) (v, t string, err error) {
 			switch {
 			case in == "v":
 				value.Write(e)
+			case in == "f":
+				formula.Write(e)
 			case in == "t" && hints == 0:
 				text.Write(e)
 			}
