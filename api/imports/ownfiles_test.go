@@ -415,18 +415,22 @@ func gzipped(t *testing.T, text string) string {
 	return b.String()
 }
 
-func TestAnInterruptedImportKeepsBatches(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
+func twoThousandProducts() fstest.MapFS {
 	var content strings.Builder
 	content.WriteString("sku,name,price\n")
 	for i := range 2000 {
 		fmt.Fprintf(&content, "S%d,Thing,1\n", i)
 	}
+	return directory("products.csv", content.String())
+}
+
+func TestAnInterruptedImportKeepsBatches(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	options := imports.Options{Applying: func(int, int) { cancel() }}
-	report, err := imports.NewRunner(s.DB, s.of, options).Import(ctx, directory("products.csv", content.String()))
+	report, err := imports.NewRunner(s.DB, s.of, options).Import(ctx, twoThousandProducts())
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Import = %v, want that it was cancelled", err)
 	}
@@ -436,5 +440,31 @@ func TestAnInterruptedImportKeepsBatches(t *testing.T) {
 	}
 	if report.Files[0].Created != 500 || page.Total != 500 {
 		t.Errorf("%d reported, %d loaded, want 500", report.Files[0].Created, page.Total)
+	}
+}
+
+// A process that does not run for ten seconds loses its claim to a worker of the service.
+func TestAnImportContinuesAfterItLostItsClaim(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	super := s.MustSuperAt(t, s.tenant)
+	waited, lost := false, false
+	report, err := imports.NewRunner(s.DB, s.of, imports.Options{
+		Waits: func() { waited = true },
+		Applying: func(int, int) {
+			if lost {
+				return
+			}
+			lost = true
+			if _, err := super.Exec(t.Context(), `
+				update change_plans
+				   set worker = '00000000-0000-0000-0000-000000000001',
+				       lease_until = clock_timestamp() + interval '1 second'`); err != nil {
+				t.Error(err)
+			}
+		},
+	}).Import(t.Context(), twoThousandProducts())
+	if err != nil || !waited || report.Files[0].Created != 2000 {
+		t.Errorf("Import = %+v, %v, waited %t; want 2000 created products after a wait", report.Files, err, waited)
 	}
 }

@@ -175,12 +175,20 @@ func (r *Runner) apply(ctx context.Context, id int64) (Report, error) {
 	return r.work(ctx, id)
 }
 
+// work carries out a plan that this process has claimed. If a worker of the service gets it, because this process did
+// not run for longer than its claim, work waits for it and continues.
 func (r *Runner) work(ctx context.Context, id int64) (Report, error) {
-	err := r.plans.Work(ctx, r.tenant.ID, id, func(p changeplan.Plan) {
+	progress := func(p changeplan.Plan) {
 		if r.Applying != nil {
 			r.Applying(int(p.NextPart), int(p.Parts))
 		}
-	})
+	}
+	err := r.plans.Work(ctx, r.tenant.ID, id, progress)
+	for errors.Is(err, changeplan.ErrLost) {
+		if err = r.plans.Claim(ctx, r.tenant.ID, id, r.Waits); err == nil {
+			err = r.plans.Work(ctx, r.tenant.ID, id, progress)
+		}
+	}
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(err, r.plans.Interrupt(context.WithoutCancel(ctx), r.tenant.ID, id))
 	}
