@@ -429,7 +429,7 @@ var (
 	figureElement = regexp.MustCompile(`(?s)data-figure="(\w+)"[^>]*>(.*?)</(?:table|li|dl)>`)
 	tableRow      = regexp.MustCompile(`(?s)<tr>(.*?)</tr>`)
 	tableCell     = regexp.MustCompile(`(?s)<t[hd][^>]*>(.*?)</t[hd]>`)
-	tileValue     = regexp.MustCompile(`(?s)<p class="figure">(.*?)</p>`)
+	tileValue     = regexp.MustCompile(`(?s)<p class="figure(?: long)?">(.*?)</p>`)
 	tileChange    = regexp.MustCompile(`(?s)<p class="change">(.*?)</p>`)
 	tileWords     = regexp.MustCompile(`(?s)<details>.*?<p>(.*?)</p>`)
 	downloadLink  = regexp.MustCompile(`href="(overview.xlsx[^"]*)"`)

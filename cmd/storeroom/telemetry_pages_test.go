@@ -95,7 +95,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 		"/refunds.csv", "/customers?search=" + mark, "/customers.csv", "/customers.xlsx", "/archive.zip", "/customers/" + mark,
 		"/customers/" + mark + "/data", "/customers/" + mark + "/erase", "/products?search=" + mark +
 			"&status=" + mark,
-		"/products/1?page=2", "/orders?customer=" + mark + "&from=" + mark, "/orders/" + mark + "-order-x",
+		"/products/1?page=1", "/orders?customer=" + mark + "&from=" + mark, "/orders/" + mark + "-order-x",
 	} {
 		w.open(t, v, to+page, nil, 200)
 	}
