@@ -459,7 +459,7 @@ func TestAnImportContinuesAfterItLostItsClaim(t *testing.T) {
 			if _, err := super.Exec(t.Context(), `
 				update change_plans
 				   set worker = '00000000-0000-0000-0000-000000000001',
-				       lease_until = clock_timestamp() + interval '1 second'`); err != nil {
+				       lease_until = clock_timestamp() + interval '3 seconds'`); err != nil {
 				t.Error(err)
 			}
 		},
