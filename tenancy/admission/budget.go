@@ -31,7 +31,7 @@ var (
 // with few cheap ones. A semaphore would serve in order of arrival.
 type budget struct {
 	resource    string
-	size, share int64
+	size, share int64 // a request may take more than a share if its user holds nothing else
 	lowUse      int64 // while all users together hold at most this, shares do not apply
 
 	mu       sync.Mutex

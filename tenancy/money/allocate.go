@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Allocate divides amount in proportion to weights; the shares are all zero if the weights are. Each share is rounded
-// down, and the units that remain go to the largest remainders, the earlier of two equal ones first. Amount and weights
-// must not be negative, and the weights must add up to less than 2^63.
+// Allocate divides amount in proportion to weights. The shares add up to amount, or are all zero if the weights are:
+// each is rounded down, and the units that remain go to the largest remainders, the earlier of two equal ones first.
+// Amount and weights must not be negative, and the weights must add up to less than 2^63.
 func Allocate[A, W ~int64](amount A, weights []W) []A {
 	shares := make([]A, len(weights))
 	var total W
