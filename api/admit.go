@@ -22,6 +22,9 @@ const (
 	// responseTimeout is the time for the work on a large body and its response. Such a body can arrive for longer than
 	// the server's WriteTimeout.
 	responseTimeout = 2 * time.Minute
+	// refusalDelay is the time before the refusal of an attempt to sign in. Clients that guess passwords try again at
+	// once, so it bounds the work for refusals.
+	refusalDelay = time.Second
 )
 
 var errIncomplete = errors.New("the body ended before it was complete")
@@ -50,12 +53,26 @@ func (s *Server) admit(
 	recorded := w.(*recorder)
 	recorded.ticket = ticket
 	recorded.finish = func() {
-		if !ticket.Streams() {
-			finish()
-			s.WaitsForClient(r.Context(), true)
+		if ticket.Streams() {
+			return
+		}
+		finish()
+		s.WaitsForClient(r.Context(), true)
+		if recorded.status == http.StatusTooManyRequests && ticket.IsVisitor() {
+			sleep(r.Context(), s.limits.refusalDelay)
 		}
 	}
 	return next(w, r)
+}
+
+// sleep waits until ctx ends, at most for d.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // receive reads a body of at most limit bytes.

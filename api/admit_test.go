@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -75,7 +77,8 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 		{"requests", (*admission.Ticket).Start, admission.Write, 64, all(reports, workbook), nil},
 		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
 		{"long-running connections", (*admission.Ticket).Start, admission.Report, 2, all(reports, workbook), []call{list}},
-		{"connections", (*admission.Ticket).Start, admission.Read, 4, all(reports, list), nil},
+		{"connections", (*admission.Ticket).Connection, admission.Write, 4, all(reports, list), nil},
+		{"connections for reads", (*admission.Ticket).Start, admission.Read, 3, []call{list}, reports},
 		{"memory for large requests",
 			func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) }, admission.Bulk, 1,
 			[]call{workbook}, all(reports, list, bulk)},
@@ -131,7 +134,7 @@ func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
 		refused, served []string
 	}{
 		{"long-running connections", admission.Report, 2, append(reports, "/overview.xlsx"), slices.Concat(lists, settings)},
-		{"connections", admission.Read, 4, slices.Concat(reports, lists), settings},
+		{"connections for reads", admission.Read, 3, lists, slices.Concat(reports, settings)},
 		{"exports", admission.Export, 2, []string{"/overview.xlsx"}, slices.Concat(reports, lists, settings)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,7 +167,7 @@ func TestALeakedKeyIsRevokedWhileItUsesTheShareOfItsTenant(t *testing.T) {
 	leaked, secret := a.mustNewKey(t, a.tenant, "full")
 	a.try(t, call{path: "/api/me", key: secret, wantStatus: 200})
 	a.mustHold(t, 64, a.tenant.ID.User(), admission.Write, (*admission.Ticket).Start)
-	a.mustHold(t, 4, a.tenant.ID.User(), admission.Read, (*admission.Ticket).Start)
+	a.mustHold(t, 3, a.tenant.ID.User(), admission.Read, (*admission.Ticket).Start)
 	a.mustHold(t, 1, a.tenant.ID.User(), admission.Write, holdMemory(16<<20))
 	a.try(t, call{path: "/api/products", key: secret, wantStatus: 503, wantCode: ServiceUnavailable})
 	list := "/settings/t/" + a.tenant.Slug + "/keys"
@@ -289,6 +292,35 @@ func TestABodyThatDoesNotEndCostsOnlyItsConnection(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
 			t.Fatalf("= %q, %v, want a refusal and the end of the connection", answer, err)
 		}
+	}
+}
+
+// A refused attempt to sign in is answered late, but keeps no place of its address meanwhile.
+func TestARefusedSignInCostsOnlyItsConnection(t *testing.T) {
+	t.Parallel()
+	const delay = 3 * time.Second
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.refusalDelay = delay })
+	form := url.Values{"email": {"ann@shop.example"}, "password": {"a long password"}}
+	network := netip.PrefixFrom(netip.MustParseAddr(a.address), 64).Masked().String()
+	for a.server.Limiter.TakeToken(t.Context(), "pn:"+network, ratelimit.Refill{Burst: 30, Every: 20 * time.Second}).Allowed {
+	}
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 100 { // more than the share of requests
+		all.Go(func() {
+			got, _ := a.page(t, "POST", "/settings/sign-in", "", form)
+			if got.StatusCode != http.StatusTooManyRequests || time.Since(began) < delay {
+				t.Errorf("a refused attempt = %d after %v, want 429 after %v", got.StatusCode, time.Since(began), delay)
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); took >= 2*delay {
+		t.Errorf("100 refusals took %v, want less than two times the delay of one", took)
+	}
+	began = time.Now()
+	if got, _ := a.page(t, "GET", "/settings/sign-in", "", nil); got.StatusCode != 200 || time.Since(began) >= delay {
+		t.Errorf("the sign-in page = %d after %v, want 200 at once", got.StatusCode, time.Since(began))
 	}
 }
 

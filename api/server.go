@@ -101,6 +101,7 @@ type limits struct {
 	bodyTimeout   time.Duration // see the constant
 	deadline      time.Duration // of a handler
 	readerTimeout time.Duration // see the constant
+	refusalDelay  time.Duration // see the constant
 }
 
 // New returns a Server with all its routes.
@@ -118,6 +119,7 @@ func New(o Options) *Server {
 			bodyTimeout:   bodyTimeout,
 			deadline:      8 * time.Second,
 			readerTimeout: readerTimeout,
+			refusalDelay:  refusalDelay,
 		},
 	}
 	s.mediaURL = "/media/"
@@ -206,6 +208,7 @@ func (s *Server) routes() []route {
 	picture := options{class: admission.Picture, deadline: pictureDeadline}
 	report := options{class: admission.Report, deadline: reportDeadline}
 	export := options{class: admission.Export, deadline: exportDeadline}
+	reportExport := options{class: admission.ReportExport, deadline: exportDeadline}
 	archived := options{
 		class: admission.Archive, deadline: settings.ArchiveDeadline,
 		also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
@@ -298,7 +301,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/reports/customers", keys.ReportsRead, s.customerReport, report},
 		{"POST", "/api/reports/custom", keys.ReportsRead, s.customReport, report},
 		{"GET", "/api/reports/reconcile", keys.ReportsRead, s.reconcile, report},
-		{"GET", "/api/reports/export/{type}", keys.ReportsRead, s.exportReport, export},
+		{"GET", "/api/reports/export/{type}", keys.ReportsRead, s.exportReport, reportExport},
 	}
 	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
 		list, one, h := "/api/"+string(kind), "/api/"+string(kind)+"/{id}", references{s, kind}

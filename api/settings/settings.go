@@ -172,7 +172,7 @@ func (p *Pages) routes() []route {
 
 		{"GET", t, viewer, admission.Read, p.showTenant},
 		{"GET", t + "/overview", viewer, admission.Report, p.showOverview},
-		{"GET", t + "/overview.xlsx", viewer, admission.Export, p.downloadOverview},
+		{"GET", t + "/overview.xlsx", viewer, admission.ReportExport, p.downloadOverview},
 		{"GET", t + "/products", viewer, admission.Read, p.showProducts},
 		{"GET", t + "/products/{id}", viewer, admission.Read, p.showProduct},
 		{"GET", t + "/products.csv", viewer, admission.Export, p.exportProducts("csv")},
@@ -269,7 +269,7 @@ const (
 func (p *Pages) serve(route route) http.HandlerFunc {
 	limit := deadline
 	switch route.class {
-	case admission.Export:
+	case admission.Export, admission.ReportExport:
 		limit = exportDeadline
 	case admission.Archive:
 		limit = ArchiveDeadline

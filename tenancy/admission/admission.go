@@ -4,17 +4,21 @@
 // places, so that a tenant can revoke a leaked key while requests with that key use its share.
 //
 // Each resource is a budget with a size and a share, the part that one user may have at a time. A request that finds
-// its user's share or the whole budget in use waits, for five seconds at most and behind at most queueLength requests
-// of the same user. Then it is refused with ErrBusy. Users wait in separate queues, so a user over its share delays only
+// its user's share or the whole budget in use waits, for four to five seconds and behind at most queueLength requests of
+// the same user. Then it is refused with ErrBusy. Users wait in separate queues, so a user over its share delays only
 // itself. Some methods do not wait, which their comments say.
 //
 //	budget       size    share  held
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	long         1/3 P   1/8    the same, for exports, bulk requests and reports; the share is 1/4 while no other
-//	                            user holds any
-//	archives     1/6 P   1      the same, while an archive reads all rows in one transaction, which can take minutes
+//	reads        2/3 P   1/6    the same, for reads; busy users together have 1/4 P
+//	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
+//	                            1/12 P, and one user may have as many while others have none
+//	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
+//	                            export also counts as long
+//	archives     1/8 P   1      the same, of files, while an archive reads all rows in one transaction, which can take
+//	                            minutes
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
 //	settings     1/8 P   1/2    while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
@@ -30,7 +34,8 @@
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
-// CPUs/2 is a quarter of GOMAXPROCS, which a server sets to twice the CPUs.
+// A user is busy if it has used more than 5 % of one connection in about the last five seconds. CPUs/2 is a quarter of
+// GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
 // until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves
@@ -39,6 +44,7 @@ package admission
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
@@ -48,8 +54,9 @@ import (
 type Class string
 
 // The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of keys or members, Upload a
-// request that may have a picture, Picture a picture for a browser, Archive an Export of everything in one
-// transaction, and Feed a request that may wait for changes, which uses a connection only while it reads.
+// request that may have a picture, Picture a picture for a browser, ReportExport an Export that reads its rows in one
+// transaction, Archive such an Export of everything, and Feed a request that may wait for changes, which uses a
+// connection only while it reads.
 const (
 	Read            Class = "read"
 	Write           Class = "write"
@@ -61,12 +68,13 @@ const (
 	Unauthenticated Class = "unauthenticated"
 	Upload          Class = "upload"
 	Picture         Class = "picture"
+	ReportExport    Class = "report_export"
 	Archive         Class = "archive"
 	Feed            Class = "feed"
 )
 
 // Reads reports whether requests of the class only read rows of their tenant.
-func (c Class) Reads() bool { return c == Read || c == Report || c == Export }
+func (c Class) Reads() bool { return c == Read || c == Report || c == Export || c == ReportExport }
 
 const mib = 1 << 20
 
@@ -75,9 +83,8 @@ type Controller struct {
 	// WaitTimeout is how long a request waits. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, archives, public, settings *budget
-	cpu, copies, large, memory, compressors, disk, images, pictures  *budget
-	feeds                                                            *budget
+	requests, exports, connections, reads, long, files, archives, public, settings *budget
+	cpu, copies, large, memory, compressors, disk, images, pictures, feeds         *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -89,8 +96,10 @@ func New(pool int) *Controller {
 		requests:    newBudget("requests", 2500, 64), // the server has 2,500 client connections
 		exports:     newBudget("exports", 256, 2),
 		connections: newBudget("connections", tenantConns, part(tenantConns, 4)),
-		long:        newBudget("long-running connections", max(1, tenantConns/2), part(tenantConns/2, 8)),
-		archives:    newBudget("archives", max(1, tenantConns/4), 1),
+		reads:       newBudget("connections for reads", tenantConns, part(tenantConns, 6)),
+		long:        newBudget("long-running connections", max(1, pool/4), part(pool/4, 8)),
+		files:       newBudget("connections for exports of reports", max(1, pool/4), part(pool/4, 8)),
+		archives:    newBudget("archives", max(1, pool/8), 1),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
 		settings:    newBudget("pages of keys and members", max(1, pool/8), part(pool/8, 2)),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
@@ -103,7 +112,9 @@ func New(pool int) *Controller {
 		pictures:    newBudget("pictures", 512, 32),
 		feeds:       newBudget("readers of changes", 1000, 16),
 	}
-	c.long.lowUse = c.long.size / 4
+	c.reads.busy = max(1, c.reads.size*3/8)
+	c.long.busy = max(1, c.long.size/3)
+	c.long.lowUse = c.long.busy
 	return c
 }
 
@@ -123,6 +134,7 @@ type Ticket struct {
 
 	mu       sync.Mutex
 	release  func()   // of the budgets that Start has acquired; nil unless the request runs
+	work     func()   // ends the long work of a ReportExport; nil without a connection
 	rows     int64    // bytes of memory that Rows holds
 	freeRows []func() // releases them
 }
@@ -146,12 +158,12 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 	c := t.controller
 	budgets := []*budget{c.requests}
 	switch t.class {
-	case Export, Archive:
+	case Export, ReportExport, Archive:
 		budgets = []*budget{c.exports, c.requests}
 	case Report:
 		budgets = []*budget{c.long, c.requests}
 	case Read:
-		budgets = []*budget{c.connections}
+		budgets = []*budget{c.reads, c.connections}
 	case Settings:
 		budgets = []*budget{c.settings}
 	case Picture:
@@ -200,11 +212,18 @@ func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
 }
 
 // Streams reports whether the request uses its budgets until its client has read the response.
-func (t *Ticket) Streams() bool { return t.class == Export || t.class == Picture || t.class == Archive }
+func (t *Ticket) Streams() bool { return t.isExport() || t.class == Picture }
+
+func (t *Ticket) isExport() bool {
+	return t.class == Export || t.class == ReportExport || t.class == Archive
+}
+
+// IsVisitor reports whether the request is for a page and has no session.
+func (t *Ticket) IsVisitor() bool { return t.class == Page }
 
 // IsLarge reports whether the request sends or receives a file or many rows.
 func (t *Ticket) IsLarge() bool {
-	return t != nil && (t.class == Bulk || t.class == Export || t.class == Archive)
+	return t != nil && (t.class == Bulk || t.isExport())
 }
 
 // Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
@@ -256,12 +275,47 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 		return t.acquire(ctx, 1, c.public)
 	case Export, Bulk:
 		return t.acquire(ctx, 1, c.long, c.connections)
+	case ReportExport:
+		return t.connectionForReport(ctx)
 	case Archive:
-		return t.acquire(ctx, 1, c.archives, c.long, c.connections)
+		return t.acquire(ctx, 1, c.archives, c.files, c.connections)
 	case Read: // Start has acquired it
 		return func() {}, nil
 	}
 	return t.acquire(ctx, 1, c.connections)
+}
+
+// connectionForReport returns a connection that counts as long work until HasRows.
+func (t *Ticket) connectionForReport(ctx context.Context) (release func(), err error) {
+	c := t.controller
+	file, err := t.acquire(ctx, 1, c.files, c.connections)
+	if err != nil {
+		return nil, err
+	}
+	work, err := t.acquire(ctx, 1, c.long)
+	if err != nil {
+		file()
+		return nil, err
+	}
+	work = sync.OnceFunc(work)
+	t.mu.Lock()
+	t.work = work
+	t.mu.Unlock()
+	return func() { work(); file() }, nil
+}
+
+// HasRows must be called when a ReportExport has its first row: PostgreSQL has then computed the report, and waits until
+// its rows are written.
+func (t *Ticket) HasRows() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	work := t.work
+	t.mu.Unlock()
+	if work != nil {
+		work()
+	}
 }
 
 // imageWaits is how many times longer a request waits for Image than for other resources, because decoding takes
@@ -359,16 +413,17 @@ func (t *Ticket) TryDisk(bytes int64) (release func(), err error) {
 
 // acquire takes n from each budget in their order.
 func (t *Ticket) acquire(ctx context.Context, n int64, budgets ...*budget) (release func(), err error) {
-	return t.acquireWithin(ctx, t.controller.WaitTimeout, n, budgets...)
+	wait := t.controller.WaitTimeout
+	// Requests that came together are not refused together: their next tries would come together, too.
+	wait -= rand.N(wait/5 + 1)
+	return t.acquireWithin(ctx, wait, n, budgets...)
 }
 
 func (t *Ticket) acquireWithin(
 	ctx context.Context, timeout time.Duration, n int64, budgets ...*budget,
 ) (release func(), err error) {
-	if len(budgets) == 1 {
-		if release, ok := budgets[0].try(t.user, n); ok {
-			return release, nil
-		}
+	if release, ok := t.try(n, budgets); ok {
+		return release, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errWaitTimeout)
 	defer cancel()
@@ -392,4 +447,18 @@ func (t *Ticket) acquireWithin(
 		releases = append(releases, release)
 	}
 	return releaseAll, nil
+}
+
+// try takes n from each budget at once, or nothing.
+func (t *Ticket) try(n int64, budgets []*budget) (release func(), ok bool) {
+	first, ok := budgets[0].try(t.user, n)
+	if !ok || len(budgets) == 1 {
+		return first, ok
+	}
+	rest, ok := t.try(n, budgets[1:])
+	if !ok {
+		first()
+		return nil, false
+	}
+	return func() { rest(); first() }, true
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -29,14 +30,19 @@ var (
 // budget is a resource that users share. Freed units go to the user that holds the least, then to the user that has
 // used the least, then to the shortest queue, so that many or expensive requests of other users do not delay a user
 // with few cheap ones. A semaphore would serve in order of arrival.
+//
+// All work in PostgreSQL competes for its CPUs. A part of a budget can therefore be kept for users that have used little
+// recently: the others do not get more done by running more statements at a time, but delay those of everyone.
 type budget struct {
 	resource    string
 	size, share int64 // a request may take more than a share if its user holds nothing else
 	lowUse      int64 // while all users together hold at most this, shares do not apply
+	busy        int64 // busy users together hold at most this; 0 means that they may hold everything
 
 	mu       sync.Mutex
 	held     int64
 	users    map[string]*account
+	holders  map[*account]struct{} // those that hold something, if busy is not 0
 	waiting  map[*account]struct{} // those with a queue
 	arrivals uint64                // so far
 	// used is the use of the user that was served last, at that time. It only grows. A returning user counts as having
@@ -50,6 +56,29 @@ type account struct {
 	held  int64
 	used  time.Duration // of the whole share, by requests that ended
 	queue []*waiter
+
+	recent float64 // seconds of use of one unit, up to at; see isBusy
+	at     time.Time
+}
+
+const (
+	// The use of a user counts for about so many seconds: it decays by 1/e in this time.
+	recentTime = 5
+	// busyUse is the recent use, in seconds, from which a user is busy.
+	busyUse = 0.25
+)
+
+// isBusy reports whether a user has used much recently.
+func (a *account) isBusy(now time.Time) bool {
+	a.count(now)
+	return a.recent > busyUse
+}
+
+// count updates recent. It must be called before held changes.
+func (a *account) count(now time.Time) {
+	passed := now.Sub(a.at).Seconds()
+	a.recent = a.recent*math.Exp(-passed/recentTime) + passed*float64(a.held)
+	a.at = now
 }
 
 type waiter struct {
@@ -74,6 +103,7 @@ func newBudget(resource string, size, share int) *budget {
 		share:    int64(share),
 		users:    map[string]*account{},
 		waiting:  map[*account]struct{}{},
+		holders:  map[*account]struct{}{},
 	}
 }
 
@@ -143,8 +173,9 @@ func (b *budget) wait(ctx context.Context, user string, n int64) (release func()
 
 func (b *budget) open(user string) *account {
 	if len(b.users) >= b.clean {
+		now := time.Now()
 		maps.DeleteFunc(b.users, func(_ string, a *account) bool {
-			return a.held == 0 && len(a.queue) == 0 && a.used <= b.used-credit
+			return a.held == 0 && len(a.queue) == 0 && a.used <= b.used-credit && !a.isBusy(now)
 		})
 		b.clean = 2*len(b.users) + 16
 	}
@@ -189,14 +220,39 @@ func (b *budget) serve() {
 }
 
 func (b *budget) grant(a *account, n int64) {
-	b.held += n
-	a.held += n
+	b.hold(a, n)
 	b.used = max(b.used, a.used)
 }
 
-// fits reports whether n is within the share of an account. A user that holds nothing may exceed the share.
+// hold adds n to what an account holds.
+func (b *budget) hold(a *account, n int64) {
+	if b.busy > 0 {
+		a.count(time.Now())
+		if b.holders[a] = struct{}{}; a.held+n == 0 {
+			delete(b.holders, a)
+		}
+	}
+	b.held += n
+	a.held += n
+}
+
+// fits reports whether n is within the share of an account, and within the part of busy users if it is busy. A user
+// that holds nothing may exceed the share.
 func (b *budget) fits(a *account, n int64) bool {
-	return a.held == 0 || a.held+n <= b.share || b.held+n <= b.lowUse
+	if a.held > 0 && a.held+n > b.share && b.held+n > b.lowUse {
+		return false
+	}
+	return b.busy == 0 || b.held+n <= b.busy || !a.isBusy(time.Now()) || b.heldByBusy()+n <= b.busy
+}
+
+func (b *budget) heldByBusy() (held int64) {
+	now := time.Now()
+	for a := range b.holders {
+		if a.isBusy(now) {
+			held += a.held
+		}
+	}
+	return held
 }
 
 // next returns the account whose first request is next, or nil.
@@ -223,8 +279,7 @@ func (b *budget) releaser(a *account, n int64) (release func()) {
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.held -= n
-		a.held -= n
+		b.hold(a, -n)
 		a.used += time.Duration(float64(time.Since(began)) * float64(n) / float64(b.share))
 		b.serve()
 	}

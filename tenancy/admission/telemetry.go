@@ -24,7 +24,8 @@ var (
 
 func init() {
 	for _, c := range []Class{
-		Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated, Upload, Picture, Archive, Feed,
+		Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated, Upload, Picture, ReportExport, Archive,
+		Feed,
 	} {
 		attributes[c] = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.work.kind", string(c))))
 	}
