@@ -64,7 +64,8 @@ func (p *Pages) throttleSignIn(r *http.Request, account string) (onFailure []buc
 	}
 	networkAndAccount := p.Network(r) + " " + account
 	attempt := bucket{"ph:" + networkAndAccount, perAccountAndNetwork}
-	if err := p.throttle(r, attempt, network); err != nil {
+	// Most refusals are of networks that guess. The first bucket that is empty costs the least.
+	if err := p.throttle(r, network, attempt); err != nil {
 		return nil, err
 	}
 	ofAccount := bucket{"pf:" + account, failures}
