@@ -73,7 +73,8 @@ func TestMetricsMatchTheTable(t *testing.T) {
 		"storeroom_replica_reads_total", "storeroom_replica_wait_seconds", "storeroom_replica_in_use",
 		"db_client_connection_timeouts_total", "storeroom_connections_closed_total", "storeroom_tenancy_violations_total",
 		"storeroom_image_duration_seconds", "storeroom_media_failures_total", "storeroom_usage_dropped_total",
-		"storeroom_work_refused_total", "storeroom_change_plan_part_duration_seconds", "storeroom_change_plans_ended_total",
+		"storeroom_work_refused_total", "storeroom_work_waiting",
+		"storeroom_change_plan_part_duration_seconds", "storeroom_change_plans_ended_total",
 		"storeroom_webhooks_claims_total", "storeroom_webhooks_lag_seconds", "storeroom_webhooks_attempts_total",
 		"storeroom_webhooks_paused_total",
 	}

@@ -12,7 +12,7 @@
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	reads        2/3 P   1/6    the same, for reads; busy users together have 1/4 P
+//	reads        2/3 P   1/6    the same, for reads; busy users together have 1/6 P
 //	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
 //	                            1/12 P, and one user may have as many while others have none
 //	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
@@ -112,7 +112,7 @@ func New(pool int) *Controller {
 		pictures:    newBudget("pictures", 512, 32),
 		feeds:       newBudget("readers of changes", 1000, 16),
 	}
-	c.reads.busy = max(1, c.reads.size*3/8)
+	c.reads.busy = max(1, c.reads.size/4)
 	c.long.busy = max(1, c.long.size/3)
 	c.long.lowUse = c.long.busy
 	return c

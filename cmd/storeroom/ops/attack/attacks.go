@@ -79,6 +79,7 @@ var All = []Attack{
 	{"One tenant over its limit sends as fast as it can", fresh("standard", 1), asFastAsPossible},
 	{"60 pages with reports and lists of 20 years of one tenant, opened at a time from 8 addresses", members, pages},
 	{"storeroom verify and storeroom rebuild, repeated", sellers(2), commands},
+	{"12 reports at a time of each of 20 tenants", sellers(20), reportsOfManyTenants},
 
 	{"Nothing but all CPUs, at the priority of the attackers", noTenants, useCPUs},
 }
@@ -101,6 +102,10 @@ func withheldProducts(c *clients) {
 
 func manyReports(c *clients) {
 	c.repeat(60*5, func(n, _ int) { c.get(n, report("products", 7320)) })
+}
+
+func reportsOfManyTenants(c *clients) {
+	c.repeat(12*20, func(n, _ int) { c.get(n, report("products", 7320)) })
 }
 
 func manyLists(c *clients) {
