@@ -81,7 +81,7 @@ func (s *Server) customersFile(r *http.Request, params *query) (reportFile, erro
 	}}, err
 }
 
-// afterFirstRow tells package admission when the first row is written.
+// afterFirstRow returns write, which ends the long work of the request with the first row.
 func afterFirstRow[T any](ctx context.Context, write func(T) error) func(T) error {
 	hasRows := sync.OnceFunc(admission.FromContext(ctx).HasRows)
 	return func(row T) error {
