@@ -87,9 +87,16 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 	for attempt := 1; ; attempt++ {
 		u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
 		u.written = map[string]bool{}
-		err := s.db.Tx(ctx, u.by.Tenant, func(tx pgx.Tx) error {
-			for _, pass := range passes {
-				if err := u.pass(ctx, tx, pass); err != nil {
+		var existing []lockedRow
+		err := s.db.TxAfter(ctx, u.by.Tenant, func(b *pgx.Batch) {
+			queueLock(b, u.by.Tenant, u.keys, &existing)
+		}, func(tx *tenancy.Tx) error {
+			u.locked, u.sizes = map[int64]bool{}, map[string]int{}
+			for _, p := range existing {
+				u.locked[p.ID], u.sizes[p.SKU] = true, p.Size
+			}
+			for i, pass := range passes {
+				if err := u.pass(ctx, tx, pass, i == len(passes)-1); err != nil {
 					return err
 				}
 			}
@@ -138,6 +145,8 @@ type upsert struct {
 	results []Result
 	undo    []*Undo
 	written map[string]bool // SKUs, if planned
+	locked  map[int64]bool  // the products that the transaction has locked or inserted
+	sizes   map[string]int  // of their descriptions in bytes, by SKU
 }
 
 // upsertRow is a Row with requests that only a plan can make.
@@ -159,33 +168,25 @@ type upsertRow struct {
 // maxPart is the size at which a part ends. The memory for a part is several times its size.
 const maxPart = 1 << 20
 
-// pass locks the products of all rows, and takes two more round trips for each part: it reads what is stored, then
-// writes what differs. An update writes the whole product, so the size of a row includes the stored description.
-func (u *upsert) pass(ctx context.Context, tx pgx.Tx, indexes []int) error {
-	locked, err := u.lock(ctx, tx, indexes)
-	if err != nil {
-		return err
-	}
-	isLocked, stored := map[int64]bool{}, map[string]int{}
-	for _, p := range locked {
-		isLocked[p.ID], stored[p.SKU] = true, p.Size
-	}
+// pass writes rows with different SKUs. It takes two round trips for each part: it reads what is stored, then writes
+// what differs. An update writes the whole product, so the size of a row includes the stored description.
+func (u *upsert) pass(ctx context.Context, tx *tenancy.Tx, indexes []int, isLast bool) error {
 	for len(indexes) > 0 {
 		n := 0
 		for size := 0; n < len(indexes) && size < maxPart; n++ {
 			key := u.keys[indexes[n]]
 			sku, _ := checkSKU(key.SKU)
-			size += key.Size + stored[sku]
+			size += key.Size + u.sizes[sku]
 		}
 		rows, err := u.read(ctx, tx, indexes[:n])
 		if err != nil {
 			return err
 		}
-		stored, err := readStored(ctx, tx, u.by.Tenant, rows, isLocked, selectStored)
+		stored, err := readStored(ctx, tx, u.by.Tenant, rows, u.locked, selectStored)
 		if err != nil {
 			return err
 		}
-		if err := u.write(ctx, tx, stored, rows, indexes[:n]); err != nil {
+		if err := u.write(ctx, tx, stored, rows, indexes[:n], isLast && n == len(indexes)); err != nil {
 			return err
 		}
 		indexes = indexes[n:]
@@ -200,16 +201,16 @@ type lockedRow struct {
 	Size int // of the description, in bytes
 }
 
-// lock locks the products of rows in the order of their SKUs.
-func (u *upsert) lock(ctx context.Context, tx pgx.Tx, indexes []int) (locked []lockedRow, err error) {
+// queueLock locks the products with these SKUs, in their order.
+func queueLock(b *pgx.Batch, tenant tenancy.ID, keys []RowKey, locked *[]lockedRow) {
 	var skus []string
-	for _, index := range indexes {
-		if sku, problem := checkSKU(u.keys[index].SKU); problem == "" {
+	for _, key := range keys {
+		if sku, problem := checkSKU(key.SKU); problem == "" {
 			skus = append(skus, sku)
 		}
 	}
-	b := &pgx.Batch{}
-	tenancy.QueueRows(b, &locked, `
+	slices.Sort(skus)
+	tenancy.QueueRows(b, locked, `
 		select p.id, p.sku, coalesce(octet_length(p.description), 0) as size
 		  from unnest($2::text[]) s (sku)
 		 cross join lateral (
@@ -218,8 +219,7 @@ func (u *upsert) lock(ctx context.Context, tx pgx.Tx, indexes []int) (locked []l
 		        where tenant_id = $1 and sku = s.sku
 		        limit 1
 		          for update
-		       ) p`, u.by.Tenant, skus)
-	return locked, tx.SendBatch(ctx, b).Close()
+		       ) p`, tenant, slices.Compact(skus))
 }
 
 // check is checkPlanned of a row of a plan, unless an earlier row has written the product.
@@ -251,21 +251,31 @@ func (u *upsert) compare(
 			continue
 		}
 		bySKU[result.SKU] = i
+		if text := update.after.Description; text != nil {
+			u.sizes[result.SKU] = len(*text)
+		}
 	}
 	return created, updates, bySKU
 }
 
-// write writes the rows that differ from what is stored.
-func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows []upsertRow, indexes []int) error {
+// write writes the rows that differ from what is stored. After the last rows it commits, unless they are planned.
+func (u *upsert) write(
+	ctx context.Context, tx *tenancy.Tx, stored *storedRows, rows []upsertRow, indexes []int, isLast bool,
+) error {
 	created, updates, bySKU := u.compare(stored, rows, indexes)
 	b := &pgx.Batch{}
 	inserted := u.queueInserts(b, created)
 	queueUpdates(b, u.by, updates)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+	send := tx.Send
+	if isLast && !u.planned {
+		send = tx.SendLast
+	}
+	if err := send(ctx, b); err != nil {
 		return err
 	}
 	for _, p := range *inserted {
 		u.results[indexes[bySKU[p.SKU]]].ID = p.ID
+		u.locked[p.ID] = true
 	}
 	if !u.planned {
 		return nil
@@ -296,7 +306,7 @@ func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows 
 	if b.Len() == 0 {
 		return nil
 	}
-	return tx.SendBatch(ctx, b).Close()
+	return tx.Send(ctx, b)
 }
 
 // queueInserts inserts products. Those of an archive have ids; they get their images later, because files are tracked

@@ -88,11 +88,7 @@ func (id ID) setting() string {
 // a deadlock, or if a replica fails.
 func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
 	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
-		return shared.inSavepoint(ctx, func(tx pgx.Tx) error {
-			batch := &pgx.Batch{}
-			queue(batch)
-			return tx.SendBatch(ctx, batch).Close()
-		})
+		return shared.inSavepoint(ctx, queue, nil)
 	}
 	return db.atTenant(ctx, tenant, func(db *DB) error {
 		return retry(ctx, maxTries, func() error {

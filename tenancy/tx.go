@@ -35,55 +35,23 @@ func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 func (db *DB) UpdateInParts(
 	ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) (more bool, err error),
 ) error {
-	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
-		return shared.inSavepoint(ctx, func(tx pgx.Tx) error {
+	return db.TxAfter(ctx, tenant, read, func(tx *Tx) error {
+		for more := true; more; {
 			batch := &pgx.Batch{}
-			read(batch)
-			if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			var err error
+			if more, err = write(batch); err != nil {
 				return err
 			}
-			return writeParts(ctx, tx, write, func(*pgx.Batch) {})
-		})
-	}
-	return db.atTenant(ctx, tenant, func(db *DB) error {
-		return retry(ctx, maxTries, func() error {
-			begun, err := db.begin(ctx, tenant, read)
-			if err != nil {
+			send := tx.Send
+			if !more {
+				send = tx.SendLast
+			}
+			if err := send(ctx, batch); err != nil {
 				return err
 			}
-			defer begun.conn.Release()
-			// PostgreSQL skips the commit after an error. begun.tx does not see this commit, so
-			// it must not be ended a second time.
-			err = writeParts(ctx, begun.conn, write, func(last *pgx.Batch) { last.Queue("commit") })
-			if err != nil {
-				rollback(ctx, begun.tx)
-			}
-			return err
-		})
+		}
+		return nil
 	})
-}
-
-// writeParts sends the batches that write queues. end adds to the last one.
-func writeParts(
-	ctx context.Context, to interface {
-		SendBatch(context.Context, *pgx.Batch) pgx.BatchResults
-	},
-	write func(*pgx.Batch) (more bool, err error), end func(*pgx.Batch),
-) error {
-	for more := true; more; {
-		batch := &pgx.Batch{}
-		var err error
-		if more, err = write(batch); err != nil {
-			return err
-		}
-		if !more {
-			end(batch)
-		}
-		if err := to.SendBatch(ctx, batch).Close(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // setSnapshot allows more memory than other requests get, to sum up years of sales. The package comment explains the
@@ -147,22 +115,72 @@ func (db *DB) snapshot(
 	return nil
 }
 
+// Tx is a transaction of a tenant, or a savepoint in its shared one.
+type Tx struct {
+	pgx.Tx
+
+	end   string // the statement that ends it, or "" if it needs none
+	ended bool
+}
+
+// Send sends a batch.
+func (tx *Tx) Send(ctx context.Context, batch *pgx.Batch) error {
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// SendLast sends a batch and commits, in one round trip. Nothing can follow.
+func (tx *Tx) SendLast(ctx context.Context, batch *pgx.Batch) error {
+	if tx.ended = true; tx.end != "" {
+		batch.Queue(tx.end) // PostgreSQL skips it after an error
+	}
+	return tx.Send(ctx, batch)
+}
+
+// run adds the first queries to batch, sends it, and calls f, if it is not nil. It ends the transaction unless f has
+// ended it.
+func (tx *Tx) run(ctx context.Context, batch *pgx.Batch, first func(*pgx.Batch), f func(*Tx) error) error {
+	first(batch)
+	if f == nil {
+		return tx.SendLast(ctx, batch)
+	}
+	if err := tx.Send(ctx, batch); err != nil {
+		return err
+	}
+	return tx.call(ctx, f)
+}
+
+// call calls f, and ends the transaction unless f has ended it.
+func (tx *Tx) call(ctx context.Context, f func(*Tx) error) error {
+	if err := f(tx); err != nil || tx.ended || tx.end == "" {
+		return err
+	}
+	return tx.SendLast(ctx, &pgx.Batch{})
+}
+
 // Tx runs f in a transaction of the tenant, for work that needs more than two batches.
 // f may be called again after a deadlock.
 func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
+	return db.TxAfter(ctx, tenant, func(*pgx.Batch) {}, func(tx *Tx) error { return f(tx) })
+}
+
+// TxAfter is Tx with queries that are sent with the begin of the transaction. f sees their results.
+func (db *DB) TxAfter(ctx context.Context, tenant ID, first func(*pgx.Batch), f func(*Tx) error) error {
 	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
-		return shared.inSavepoint(ctx, f)
+		return shared.inSavepoint(ctx, first, f)
 	}
 	return db.atTenant(ctx, tenant, func(db *DB) error {
 		return retry(ctx, maxTries, func() error {
-			return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
-				first := &pgx.Batch{}
-				db.queueTenant(ctx, first, tenant)
-				if err := tx.SendBatch(ctx, first).Close(); err != nil {
-					return err
-				}
-				return f(tx)
-			})
+			begun, err := db.begin(ctx, tenant, first)
+			if err != nil {
+				return err
+			}
+			defer begun.conn.Release() // the pool drops a connection with an open transaction
+			tx := &Tx{Tx: begun.tx, end: "commit"}
+			// begun.tx does not see the commit of SendLast, so it must not be ended a second time.
+			if err = tx.call(ctx, f); err != nil {
+				rollback(ctx, begun.tx)
+			}
+			return err
 		})
 	})
 }
@@ -187,6 +205,7 @@ type SharedTx struct {
 	group  *group
 
 	readOnly bool // of InSnapshot
+	ended    bool
 }
 
 type sharedTxKey struct{}
@@ -231,29 +250,44 @@ func (db *DB) sharedTxOf(ctx context.Context, tenant ID) *SharedTx {
 	return nil
 }
 
-func (s *SharedTx) inSavepoint(ctx context.Context, f func(pgx.Tx) error) error {
+// inSavepoint calls f in a savepoint, which begins with the first queries. They are also the last ones if f is nil.
+func (s *SharedTx) inSavepoint(ctx context.Context, first func(*pgx.Batch), f func(*Tx) error) error {
 	if s.readOnly {
-		return f(s.tx)
+		return (&Tx{Tx: s.tx}).run(ctx, &pgx.Batch{}, first, f)
 	}
 	return s.group.withKeys(ctx, s.tenant, func() error {
-		return retry(ctx, maxTries, func() error { return pgx.BeginFunc(ctx, s.tx, f) })
+		return retry(ctx, maxTries, func() error {
+			batch := &pgx.Batch{}
+			batch.Queue("savepoint work")
+			err := (&Tx{Tx: s.tx, end: "release savepoint work"}).run(ctx, batch, first, f)
+			if err != nil {
+				_, _ = s.tx.Exec(ctx, "rollback to savepoint work") // if this fails, so does the commit
+			}
+			return err
+		})
 	})
 }
 
 // Commit sends the queries that queue adds and commits.
 func (s *SharedTx) Commit(ctx context.Context, queue func(*pgx.Batch)) error {
-	defer s.conn.Release()
 	batch := &pgx.Batch{}
 	queue(batch)
-	if err := s.tx.SendBatch(ctx, batch).Close(); err != nil {
-		rollback(ctx, s.tx)
+	tx := Tx{Tx: s.tx, end: "commit"}
+	if err := tx.SendLast(ctx, batch); err != nil {
+		s.Rollback(ctx)
 		return err
 	}
-	return s.tx.Commit(ctx)
+	s.ended = true
+	s.conn.Release()
+	return nil
 }
 
 // Rollback undoes everything. After Commit it does nothing.
 func (s *SharedTx) Rollback(ctx context.Context) {
+	if s.ended {
+		return
+	}
+	s.ended = true
 	defer s.conn.Release()
 	rollback(ctx, s.tx)
 }
