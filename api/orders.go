@@ -196,18 +196,11 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	results, err := s.Sales.WithStock(actor(r)).Ingest(r.Context(), tenant(r), []sales.Row{body.order()})
+	o, created, err := s.Sales.WithStock(actor(r)).Create(r.Context(), tenant(r), body.order())
 	if err != nil {
 		return err
 	}
-	if err := results[0].Err; err != nil {
-		return err
-	}
-	o, err := s.Sales.Order(r.Context(), tenant(r), results[0].Number)
-	if err != nil {
-		return err
-	}
-	if results[0].Outcome == sales.Unchanged {
+	if !created {
 		return writeOrder(w, r, http.StatusOK, o)
 	}
 	countRows(r, "order", 1)

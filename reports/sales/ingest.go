@@ -24,12 +24,35 @@ const maxAttempts = 10
 // already exists, or is in rows twice, counts once; the first order of rows gets the last item in stock.
 func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Result, error) {
 	b := newOrderBatch(tenant, rows, time.Now())
+	if err := s.store(ctx, b); err != nil {
+		return nil, err
+	}
+	return column(b.rows, func(o *orderRow) Result { return o.result }), nil
+}
+
+// Create stores an order as Ingest does. It returns the stored order and whether it is new, or the error of the row.
+func (s *Store) Create(ctx context.Context, tenant tenancy.ID, row Row) (o StoredOrder, created bool, err error) {
+	b := newOrderBatch(tenant, []Row{row}, time.Now())
+	b.stored = &storedQuery{}
+	if err := s.store(ctx, b); err != nil {
+		return o, false, err
+	}
+	result := b.rows[0].result
+	if result.Err != nil {
+		return o, false, result.Err
+	}
+	o, err = b.stored.order()
+	return o, result.Outcome == Created, err
+}
+
+// store stores the orders of a batch. It starts over if other transactions changed what it had read.
+func (s *Store) store(ctx context.Context, b *orderBatch) error {
 	b.by = s.by
 	for n := 1; ; n++ {
 		err := s.ingest(ctx, b)
 		switch {
 		case err == nil:
-			return column(b.rows, func(o *orderRow) Result { return o.result }), nil
+			return nil
 		case changedAfterRead(err) && n < maxAttempts:
 			continue
 		case changedAfterRead(err):
@@ -37,7 +60,7 @@ func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Re
 		case tenancy.SQLState(err) == "22003":
 			err = errTooLarge
 		}
-		return nil, fmt.Errorf("store %d orders: %w", len(rows), err)
+		return fmt.Errorf("store %d orders: %w", len(b.rows), err)
 	}
 }
 
@@ -84,6 +107,7 @@ type orderBatch struct {
 	locked    bool        // the products that new orders take are locked
 	computed  bool        // changes has all changes of the rows, except those written
 	changes   []statement // in their order
+	stored    *storedQuery // reads the only order after the changes, or nil
 }
 
 type orderRow struct {
@@ -223,7 +247,10 @@ func (b *orderBatch) write(q *pgx.Batch) (more bool, err error) {
 		rows += next.rows
 		*next = statement{} // frees what it refers to
 	}
-	return len(b.changes) > 0, nil
+	if more = len(b.changes) > 0; !more && b.stored != nil && len(b.valid) > 0 {
+		b.stored.queue(q, b.tenant, b.valid[0].Number)
+	}
+	return more, nil
 }
 
 // compute queues locks, and sets the changes.

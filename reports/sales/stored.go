@@ -14,17 +14,29 @@ import (
 // Order returns one order with its lines and refunds. It returns ErrNotFound if the
 // number does not exist.
 func (s *Store) Order(ctx context.Context, tenant tenancy.ID, number string) (StoredOrder, error) {
-	var found []StoredOrder
-	var lines []Line
-	var refunds []refundOrShare
-	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &found, `
+	var read storedQuery
+	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) { read.queue(q, tenant, number) })
+	if err != nil {
+		return StoredOrder{}, fmt.Errorf("read order: %w", err)
+	}
+	return read.order()
+}
+
+// storedQuery reads an order with its lines and refunds.
+type storedQuery struct {
+	found   []StoredOrder
+	lines   []Line
+	refunds []refundOrShare
+}
+
+func (r *storedQuery) queue(q *pgx.Batch, tenant tenancy.ID, number string) {
+	tenancy.QueueRows(q, &r.found, `
 
 select `+orderColumns+`
   from orders o
   left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true`+refundsAndCancellation+`
  where o.tenant_id = $1 and o.number = $2`, tenant, number)
-		tenancy.QueueRows(q, &lines, `
+	tenancy.QueueRows(q, &r.lines, `
 		select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
 		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
 		       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned
@@ -36,17 +48,18 @@ select `+orderColumns+`
 		       ) t on true
 		 where o.tenant_id = $1 and o.number = $2
 		 order by i.line`, tenant, number)
-		tenancy.QueueRows(q, &refunds, refundsAndShares, tenant, number)
-	})
-	if err == nil && len(found) == 0 {
-		err = tenancy.ErrNotFound
+	tenancy.QueueRows(q, &r.refunds, refundsAndShares, tenant, number)
+}
+
+// order returns the order that was read, or ErrNotFound.
+func (r *storedQuery) order() (StoredOrder, error) {
+	if len(r.found) == 0 {
+		return StoredOrder{}, fmt.Errorf("read order: %w", tenancy.ErrNotFound)
 	}
-	if err != nil {
-		return StoredOrder{}, fmt.Errorf("read order: %w", err)
-	}
-	found[0].Lines = lines
-	found[0].setRefunds(refunds)
-	return found[0], nil
+	o := r.found[0]
+	o.Lines = r.lines
+	o.setRefunds(r.refunds)
+	return o, nil
 }
 
 // StoredNumbers returns the numbers of orders that exist.
