@@ -221,7 +221,7 @@ CREATE INDEX products_category_price ON products USING btree (tenant_id, categor
 CREATE INDEX products_category_sku ON products USING btree (tenant_id, category_id, status, sku, id) WHERE category_id IS NOT NULL;
 CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
-CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops);
+CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops) WITH (gin_pending_list_limit='256');
 CREATE INDEX products_seller_created ON products USING btree (tenant_id, seller_id, status, created_at, id) WHERE seller_id IS NOT NULL;
 CREATE INDEX products_seller_name ON products USING btree (tenant_id, seller_id, status, name, id) WHERE seller_id IS NOT NULL;
 CREATE INDEX products_seller_price ON products USING btree (tenant_id, seller_id, status, price, id) WHERE seller_id IS NOT NULL;
@@ -424,7 +424,7 @@ create table customers (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table customers is 'Customers. number is the id that the sender of the orders uses. An erased customer has no name and no e-mail.';
-CREATE INDEX customers_search ON customers USING gin (tenant_id, customer_text(number, name, email) gin_trgm_ops);
+CREATE INDEX customers_search ON customers USING gin (tenant_id, customer_text(number, name, email) gin_trgm_ops) WITH (gin_pending_list_limit='256');
 CREATE TRIGGER record_deletes AFTER DELETE ON customers REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 CREATE TRIGGER record_inserts AFTER INSERT ON customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 CREATE TRIGGER record_updates AFTER UPDATE ON customers REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
