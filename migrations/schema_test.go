@@ -57,6 +57,33 @@ func TestSchemaSQLIsTheSchemaAfterAllMigrations(t *testing.T) {
 	compareFile(t, "schema.sql", plain(schema.String()))
 }
 
+// The pending list of a GIN index belongs to all tenants: a long one delays everyone's searches, and the insert that
+// fills it.
+func TestGINIndexesHaveShortPendingLists(t *testing.T) {
+	t.Parallel()
+	rows, err := tenancytest.New(t).MustSuper(t).Query(t.Context(), `
+		select c.oid::regclass::text as name, coalesce('gin_pending_list_limit=256' = any (c.reloptions), false) as is_short
+		  from pg_class c
+		  join pg_am a on a.oid = c.relam
+		 where a.amname = 'gin' and c.relnamespace = 'public'::regnamespace`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type index struct {
+		Name    string
+		IsShort bool
+	}
+	indexes, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
+	if err != nil || len(indexes) == 0 {
+		t.Fatalf("%d GIN indexes, %v", len(indexes), err)
+	}
+	for _, i := range indexes {
+		if !i.IsShort {
+			t.Errorf("the index %s has a pending list of 4 MB, want gin_pending_list_limit = 256", i.Name)
+		}
+	}
+}
+
 // plain writes what PostgreSQL deparses in the way that the migrations write it.
 func plain(schema string) string {
 	policy := regexp.MustCompile(
