@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const (
@@ -131,7 +132,13 @@ func (tx *Tx) Send(ctx context.Context, batch *pgx.Batch) error {
 // SendLast sends a batch and commits, in one round trip. Nothing can follow.
 func (tx *Tx) SendLast(ctx context.Context, batch *pgx.Batch) error {
 	if tx.ended = true; tx.end != "" {
-		batch.Queue(tx.end) // PostgreSQL skips it after an error
+		// PostgreSQL skips it after an error in the batch, and rolls back after an earlier one that was ignored.
+		batch.Queue(tx.end).Exec(func(tag pgconn.CommandTag) error {
+			if tag.String() == "ROLLBACK" {
+				return pgx.ErrTxCommitRollback
+			}
+			return nil
+		})
 	}
 	return tx.Send(ctx, batch)
 }
@@ -143,8 +150,10 @@ func (tx *Tx) run(ctx context.Context, batch *pgx.Batch, first func(*pgx.Batch),
 	if f == nil {
 		return tx.SendLast(ctx, batch)
 	}
-	if err := tx.Send(ctx, batch); err != nil {
-		return err
+	if batch.Len() > 0 {
+		if err := tx.Send(ctx, batch); err != nil {
+			return err
+		}
 	}
 	return tx.call(ctx, f)
 }

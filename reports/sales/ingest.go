@@ -104,9 +104,9 @@ type orderBatch struct {
 	missing   []string // SKUs, if write returns errMissingVersions
 	by        *catalog.Actor
 	stock     catalog.OrderStock
-	locked    bool        // the products that new orders take are locked
-	computed  bool        // changes has all changes of the rows, except those written
-	changes   []statement // in their order
+	locked    bool         // the products that new orders take are locked
+	computed  bool         // changes has all changes of the rows, except those written
+	changes   []statement  // in their order
 	stored    *storedQuery // reads the only order after the changes, or nil
 }
 
