@@ -78,20 +78,20 @@ func (s *Store) UpsertParts(
 		}
 		return rows, err
 	}
-	return u.results, s.upsert(ctx, u)
+	err := s.upsert(ctx, u)
+	return u.results, err
 }
 
 // upsert runs u, again if another transaction changed what it had read.
 func (s *Store) upsert(ctx context.Context, u *upsert) error {
 	passes := splitBySKU(u.keys)
 	for attempt := 1; ; attempt++ {
-		u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
-		u.written = map[string]bool{}
 		var existing []lockedRow
 		err := s.db.TxAfter(ctx, u.by.Tenant, func(b *pgx.Batch) {
 			queueLock(b, u.by.Tenant, u.keys, &existing)
 		}, func(tx *tenancy.Tx) error {
-			u.locked, u.sizes = map[int64]bool{}, map[string]int{}
+			u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
+			u.written, u.locked, u.sizes = map[string]bool{}, map[int64]bool{}, map[string]int{}
 			for _, p := range existing {
 				u.locked[p.ID], u.sizes[p.SKU] = true, p.Size
 			}
