@@ -227,7 +227,7 @@ const picturePolicy = "default-src 'none'; sandbox"
 
 // showPicture handles GET /media/{name}. The content of a name never changes.
 func (s *Server) showPicture(w http.ResponseWriter, r *http.Request, name string) error {
-	ticket := s.Admission.Enter("address "+s.clientNetwork(r), stateOf(r).route.class())
+	ticket := s.Admission.Enter(s.addressUser(r), stateOf(r).route.class())
 	finish, err := ticket.Start(r.Context())
 	if err != nil {
 		return err

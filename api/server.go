@@ -401,7 +401,7 @@ func (s *Server) mountSettings(o settings.Options) {
 
 // serveSettings admits a request and routes it among the pages.
 func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
-	ticket := s.Admission.Enter("address "+s.clientNetwork(r), admission.Page)
+	ticket := s.Admission.Enter(s.addressUser(r), admission.Page)
 	limit := int64(settings.MaxForm)
 	r = r.WithContext(admission.NewContext(r.Context(), ticket))
 	switch wanted, allowed := s.pages.Upload(r); {

@@ -9,10 +9,11 @@
 // itself. Some methods do not wait, which their comments say.
 //
 //	budget       size    share  held
+//	decisions    32      4      while Redis decides whether a request is within its rate limit
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	reads        2/3 P   1/6    the same, for reads; busy users together have 1/6 P
+//	reads        2/3 P   1/6    the same, for reads; busy users together have one for each CPU, or 1/12 P if that is more
 //	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
 //	                            1/12 P, and one user may have as many while others have none
 //	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
@@ -53,10 +54,10 @@ import (
 // Class is a kind of request.
 type Class string
 
-// The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of keys or members, Upload a
-// request that may have a picture, Picture a picture for a browser, ReportExport an Export that reads its rows in one
-// transaction, Archive such an Export of everything, and Feed a request that may wait for changes, which uses a
-// connection only while it reads.
+// The classes. Unauthenticated is a request before its route is known: its rate limit and the lookup of its key.
+// Settings is a page of keys or members, Upload a request that may have a picture, Picture a picture for a browser,
+// ReportExport an Export that reads its rows in one transaction, Archive such an Export of everything, and Feed a request
+// that may wait for changes, which uses a connection only while it reads.
 const (
 	Read            Class = "read"
 	Write           Class = "write"
@@ -83,8 +84,8 @@ type Controller struct {
 	// WaitTimeout is how long a request waits. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, reads, long, files, archives, public, settings *budget
-	cpu, copies, large, memory, compressors, disk, images, pictures, feeds         *budget
+	decisions, requests, exports, connections, reads, long, files, archives, public, settings *budget
+	cpu, copies, large, memory, compressors, disk, images, pictures, feeds                    *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -93,6 +94,7 @@ func New(pool int) *Controller {
 	c := &Controller{
 		WaitTimeout: waitTimeout,
 
+		decisions:   newBudget("decisions", 32, 4),
 		requests:    newBudget("requests", 2500, 64), // the server has 2,500 client connections
 		exports:     newBudget("exports", 256, 2),
 		connections: newBudget("connections", tenantConns, part(tenantConns, 4)),
@@ -112,7 +114,7 @@ func New(pool int) *Controller {
 		pictures:    newBudget("pictures", 512, 32),
 		feeds:       newBudget("readers of changes", 1000, 16),
 	}
-	c.reads.busy = max(1, c.reads.size/4)
+	c.reads.busy = int64(max(1, runtime.GOMAXPROCS(0)/2, pool/12))
 	c.long.busy = max(1, c.long.size/3)
 	c.long.lowUse = c.long.busy
 	return c
@@ -262,6 +264,12 @@ func (t *Ticket) Attempt() (undo func()) {
 		t.freeRows, t.rows = t.freeRows[:number:number], before
 		callAll(&later)
 	}
+}
+
+// Decision waits until Redis may be asked whether the request is within a rate limit. Without it, the requests of others
+// would wait for a connection to Redis behind many requests of one user that arrive at once.
+func (t *Ticket) Decision(ctx context.Context) (release func(), err error) {
+	return t.acquire(ctx, 1, t.controller.decisions)
 }
 
 // Connection waits until the request may use a database connection.
