@@ -35,7 +35,8 @@
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
-// A user is busy if it has used more than 5 % of one connection in about the last five seconds. CPUs/2 is a quarter of
+// A user is busy if it has used more than 2.5 % of one connection in about the last five seconds. While users of less than
+// 5 % are active, all busy users together have only half of what the table says, but at least one connection. CPUs/2 is a quarter of
 // GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
@@ -48,6 +49,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -114,6 +116,8 @@ func New(pool int) *Controller {
 		pictures:    newBudget("pictures", 512, 32),
 		feeds:       newBudget("readers of changes", 1000, 16),
 	}
+	var others atomic.Int64
+	c.connections.others, c.reads.others, c.long.others = &others, &others, &others
 	c.reads.busy = int64(max(1, runtime.GOMAXPROCS(0)/2, pool/12))
 	c.long.busy = max(1, c.long.size/3)
 	c.long.lowUse = c.long.busy
@@ -225,7 +229,7 @@ func (t *Ticket) IsVisitor() bool { return t.class == Page }
 
 // IsLarge reports whether the request sends or receives a file or many rows.
 func (t *Ticket) IsLarge() bool {
-	return t != nil && (t.class == Bulk || t.isExport())
+	return t != nil && (t.class == Bulk || t.class == Report || t.isExport())
 }
 
 // Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
@@ -377,6 +381,7 @@ func (t *Turn) Next(ctx context.Context) (err error) {
 		return err
 	}
 	t.began = time.Now()
+	PollNetwork()
 	return nil
 }
 

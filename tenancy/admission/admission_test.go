@@ -224,6 +224,11 @@ func TestBusyUsersLeaveAPartToUsersWithLittleUse(t *testing.T) {
 			mustStart("a user with little use", 10+user)()
 		}
 		one()
+		mustHold(t, 1, c.Enter("a user with little use", Write).Connection)
+		if _, err := start(2); err == nil {
+			t.Error("two reports of busy users run at a time while others are active, want one")
+		}
+		time.Sleep(time.Second)
 		mustStart("a busy user beside one other", 2)()
 		one = mustStart("a busy user beside one other", 0)
 		time.Sleep(10 * time.Second)

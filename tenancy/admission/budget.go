@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,12 +38,15 @@ type budget struct {
 	resource    string
 	size, share int64 // a request may take more than a share if its user holds nothing else
 	lowUse      int64 // while all users together hold at most this, shares do not apply
-	busy        int64 // busy users together hold at most this; 0 means that they may hold everything
+	busy        int64 // busy users together hold at most this, or half while others are active; 0 is no limit
+	// others is when a user with little use last used a connection, in nanoseconds. The budgets of connections share it;
+	// the other budgets have none and do not count the use of users.
+	others *atomic.Int64
 
 	mu       sync.Mutex
 	held     int64
 	users    map[string]*account
-	holders  map[*account]struct{} // those that hold something, if busy is not 0
+	holders  map[*account]struct{} // those that hold something, if their use is counted
 	waiting  map[*account]struct{} // those with a queue
 	arrivals uint64                // so far
 	// used is the use of the user that was served last, at that time. It only grows. A returning user counts as having
@@ -65,7 +69,10 @@ const (
 	// The use of a user counts for about so many seconds: it decays by 1/e in this time.
 	recentTime = 5
 	// busyUse is the recent use, in seconds, from which a user is busy.
-	busyUse = 0.25
+	busyUse = 0.125
+	// Others are active for othersTime after a connection was used by a user whose recent use is at most othersUse.
+	othersTime = time.Second
+	othersUse  = 0.25
 )
 
 // isBusy reports whether a user has used much recently.
@@ -226,8 +233,11 @@ func (b *budget) grant(a *account, n int64) {
 
 // hold adds n to what an account holds.
 func (b *budget) hold(a *account, n int64) {
-	if b.busy > 0 {
-		a.count(time.Now())
+	if b.others != nil {
+		now := time.Now()
+		if a.count(now); b.busy == 0 && a.recent <= othersUse {
+			b.others.Store(now.UnixNano())
+		}
 		if b.holders[a] = struct{}{}; a.held+n == 0 {
 			delete(b.holders, a)
 		}
@@ -242,11 +252,17 @@ func (b *budget) fits(a *account, n int64) bool {
 	if a.held > 0 && a.held+n > b.share && b.held+n > b.lowUse {
 		return false
 	}
-	return b.busy == 0 || b.held+n <= b.busy || !a.isBusy(time.Now()) || b.heldByBusy()+n <= b.busy
+	if b.busy == 0 {
+		return true
+	}
+	now, limit := time.Now(), b.busy
+	if now.UnixNano()-b.others.Load() < int64(othersTime) {
+		limit = max(1, b.busy/2)
+	}
+	return b.held+n <= limit || !a.isBusy(now) || b.heldByBusy(now)+n <= limit
 }
 
-func (b *budget) heldByBusy() (held int64) {
-	now := time.Now()
+func (b *budget) heldByBusy(now time.Time) (held int64) {
 	for a := range b.holders {
 		if a.isBusy(now) {
 			held += a.held
