@@ -74,7 +74,6 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 		refused []call
 		served  []call
 	}{
-		{"decisions", (*admission.Ticket).Decision, admission.Unauthenticated, 4, all(reports, list), nil},
 		{"requests", (*admission.Ticket).Start, admission.Write, 64, all(reports, workbook), nil},
 		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
 		{"long-running connections", (*admission.Ticket).Start, admission.Report, 2, all(reports, workbook), []call{list}},

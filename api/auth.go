@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -51,12 +50,9 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	s.Keys.Used(p)
 	stateOf(r).principal = p
 	name := strconv.AppendInt([]byte("t:"), int64(p.Tenant.ID), 10)
-	d, err := s.decide(r, p.Tenant.ID.User(), func(ctx context.Context) ratelimit.Decision {
-		return s.Limiter.Take(ctx, string(name), p.Tenant.Limit())
-	})
-	if err != nil {
-		return err
-	}
+	release := s.Admission.Enter(p.Tenant.ID.User(), admission.Unauthenticated).Decision(r.Context())
+	d := s.Limiter.Take(r.Context(), string(name), p.Tenant.Limit())
+	release()
 	countDecision(r, "plan", string(p.Tenant.Plan), d)
 	if err := applyDecision(w, r, d); err != nil {
 		return err
@@ -81,17 +77,14 @@ func (s *Server) resolveKey(w http.ResponseWriter, r *http.Request) (*keys.Princ
 	if err := keys.Check(token); err != nil {
 		return nil, s.rejectKey(w, r, &apiError{code: InvalidAPIKey, cause: err})
 	}
-	d, err := s.decide(r, s.addressUser(r), func(ctx context.Context) ratelimit.Decision {
-		return s.Limiter.PeekToken(ctx, s.addressBucket(r), failedKeys)
-	})
-	if err != nil {
-		return nil, err
-	}
+	ticket := s.Admission.Enter(s.addressUser(r), admission.Unauthenticated)
+	release := ticket.Decision(r.Context())
+	d := s.Limiter.PeekToken(r.Context(), s.addressBucket(r), failedKeys)
+	release()
 	if limited := applyDecision(w, r, d); limited != nil && !s.Keys.Seen(token) {
 		countDecision(r, "address", "", d)
 		return nil, limited
 	}
-	ticket := s.Admission.Enter(s.addressUser(r), admission.Unauthenticated)
 	p, err := s.Keys.Resolve(admission.NewContext(r.Context(), ticket), token)
 	switch {
 	case errors.Is(err, keys.ErrUnknown):
@@ -124,29 +117,14 @@ func (s *Server) checkKeyAgain(r *http.Request) error {
 // rejectKey counts a failed key against the limit of its address. It returns err, or a 429 above
 // the limit.
 func (s *Server) rejectKey(w http.ResponseWriter, r *http.Request, err error) error {
-	d, busy := s.decide(r, s.addressUser(r), func(ctx context.Context) ratelimit.Decision {
-		return s.Limiter.TakeToken(ctx, s.addressBucket(r), failedKeys)
-	})
-	if busy != nil {
-		return busy
-	}
+	release := s.Admission.Enter(s.addressUser(r), admission.Unauthenticated).Decision(r.Context())
+	d := s.Limiter.TakeToken(r.Context(), s.addressBucket(r), failedKeys)
+	release()
 	countDecision(r, "address", "", d)
 	if limited := applyDecision(w, r, d); limited != nil {
 		return limited
 	}
 	return err
-}
-
-// decide waits until the user may use Redis, and returns a decision about a limit.
-func (s *Server) decide(
-	r *http.Request, user string, ask func(context.Context) ratelimit.Decision,
-) (d ratelimit.Decision, err error) {
-	release, err := s.Admission.Enter(user, admission.Unauthenticated).Decision(r.Context())
-	if err != nil {
-		return d, err
-	}
-	defer release()
-	return ask(r.Context()), nil
 }
 
 // addressUser names the network of a request's client as a user of resources.

@@ -270,10 +270,21 @@ func (t *Ticket) Attempt() (undo func()) {
 	}
 }
 
-// Decision waits until Redis may be asked whether the request is within a rate limit. Without it, the requests of others
-// would wait for a connection to Redis behind many requests of one user that arrive at once.
-func (t *Ticket) Decision(ctx context.Context) (release func(), err error) {
-	return t.acquire(ctx, 1, t.controller.decisions)
+// Decision waits until Redis may be asked whether the request is within a rate limit, but never refuses it: a response
+// must have the decision. Without it, the requests of others would wait for a connection to Redis behind many requests of
+// one user that arrive at once.
+func (t *Ticket) Decision(ctx context.Context) (release func()) {
+	decisions := t.controller.decisions
+	if release, ok := decisions.try(t.user, 1); ok {
+		return release
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.controller.WaitTimeout)
+	defer cancel()
+	release, err := decisions.wait(ctx, t.user, 1)
+	if err != nil {
+		return func() {}
+	}
+	return release
 }
 
 // Connection waits until the request may use a database connection.

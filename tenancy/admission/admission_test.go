@@ -241,6 +241,35 @@ func TestBusyUsersLeaveAPartToUsersWithLittleUse(t *testing.T) {
 	})
 }
 
+func TestManyDecisionsOfOneUserDelayOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		decide := func(user string) (release func(), waited time.Duration) {
+			began := time.Now()
+			release = c.Enter(user, Unauthenticated).Decision(t.Context())
+			return release, time.Since(began)
+		}
+		var first func()
+		for range 4 {
+			release, waited := decide("one")
+			if first = release; waited != 0 {
+				t.Fatalf("a decision within the share waited %v", waited)
+			}
+		}
+		if _, waited := decide("other"); waited != 0 {
+			t.Errorf("a decision of another user waited %v", waited)
+		}
+		if _, waited := decide("one"); waited != c.WaitTimeout {
+			t.Errorf("a decision above the share waited %v, want %v", waited, c.WaitTimeout)
+		}
+		time.AfterFunc(time.Second, first)
+		if _, waited := decide("one"); waited != time.Second {
+			t.Errorf("a decision waited %v for the end of another one, want 1 s", waited)
+		}
+	})
+}
+
 func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
