@@ -9,7 +9,7 @@
 // itself. Some methods do not wait, which their comments say.
 //
 //	budget       size    share  held
-//	decisions    32      4      while Redis decides whether a request is within its rate limit
+//	decisions    32      4      while Redis decides whether a request is within its rate limit; it is not refused
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
@@ -35,9 +35,9 @@
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
-// A user is busy if it has used more than 2.5 % of one connection in about the last five seconds. While users of less than
-// 5 % are active, all busy users together have only half of what the table says, but at least one connection. CPUs/2 is a quarter of
-// GOMAXPROCS, which a server sets to twice the CPUs.
+// A user is busy if it has used more than 2.5 % of one connection in about the last five seconds. While users of less
+// than 5 % are active, all busy users together have only half of what the table says, but at least one connection.
+// CPUs/2 is a quarter of GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
 // until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves
