@@ -13,9 +13,11 @@
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	reads        2/3 P   1/6    the same, for reads; busy users together have one for each CPU, or 1/12 P if that is more
+//	reads        2/3 P   1/6    the same, for reads; busy users together have 1/6 P, or 1/24 P and at least CPUs/2 while
+//	                            others are active
 //	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
-//	                            1/12 P, and one user may have as many while others have none
+//	                            1/12 P, or 1/24 P while others are active; one user may have 1/12 P while others have
+//	                            none
 //	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
 //	                            export also counts as long
 //	archives     1/8 P   1      the same, of files, while an archive reads all rows in one transaction, which can take
@@ -35,9 +37,9 @@
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
-// A user is busy if it has used more than 2.5 % of one connection in about the last five seconds. While users of less
-// than 5 % are active, all busy users together have only half of what the table says, but at least one connection.
-// CPUs/2 is a quarter of GOMAXPROCS, which a server sets to twice the CPUs.
+// A user is busy if it has used more than 2.5 % of one connection in about the last five seconds. Others are active for a
+// second after a user of less than 5 % has used a connection. CPUs/2 is a quarter of GOMAXPROCS, which a server sets to
+// twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
 // until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves
@@ -118,8 +120,10 @@ func New(pool int) *Controller {
 	}
 	var others atomic.Int64
 	c.connections.others, c.reads.others, c.long.others = &others, &others, &others
-	c.reads.busy = int64(max(1, runtime.GOMAXPROCS(0)/2, pool/12))
+	c.reads.busy = max(1, c.reads.size/4)
+	c.reads.beside = int64(max(1, runtime.GOMAXPROCS(0)/4, pool/24))
 	c.long.busy = max(1, c.long.size/3)
+	c.long.beside = int64(max(1, pool/24))
 	c.long.lowUse = c.long.busy
 	return c
 }

@@ -38,7 +38,8 @@ type budget struct {
 	resource    string
 	size, share int64 // a request may take more than a share if its user holds nothing else
 	lowUse      int64 // while all users together hold at most this, shares do not apply
-	busy        int64 // busy users together hold at most this, or half while others are active; 0 is no limit
+	busy        int64 // busy users together hold at most this; 0 is no limit
+	beside      int64 // the same, while others are active
 	// others is when a user with little use last used a connection, in nanoseconds. The budgets of connections share it;
 	// the other budgets have none and do not count the use of users.
 	others *atomic.Int64
@@ -257,7 +258,7 @@ func (b *budget) fits(a *account, n int64) bool {
 	}
 	now, limit := time.Now(), b.busy
 	if now.UnixNano()-b.others.Load() < int64(othersTime) {
-		limit = max(1, b.busy/2)
+		limit = b.beside
 	}
 	return b.held+n <= limit || !a.isBusy(now) || b.heldByBusy(now)+n <= limit
 }
