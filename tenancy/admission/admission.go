@@ -121,7 +121,7 @@ func New(pool int) *Controller {
 	var others atomic.Int64
 	c.connections.others, c.reads.others, c.long.others = &others, &others, &others
 	c.reads.busy = max(1, c.reads.size/4)
-	c.reads.beside = int64(max(1, runtime.GOMAXPROCS(0)/4, pool/24))
+	c.reads.beside = min(c.reads.busy, int64(max(1, runtime.GOMAXPROCS(0)/4, pool/24)))
 	c.long.busy = max(1, c.long.size/3)
 	c.long.beside = int64(max(1, pool/24))
 	c.long.lowUse = c.long.busy
@@ -275,8 +275,8 @@ func (t *Ticket) Attempt() (undo func()) {
 }
 
 // Decision waits until Redis may be asked whether the request is within a rate limit, but never refuses it: a response
-// must have the decision. Without it, the requests of others would wait for a connection to Redis behind many requests of
-// one user that arrive at once.
+// must have the decision. Otherwise many requests of one user that arrive at once would use all connections to Redis, and
+// the requests of others would wait behind them.
 func (t *Ticket) Decision(ctx context.Context) (release func()) {
 	decisions := t.controller.decisions
 	if release, ok := decisions.try(t.user, 1); ok {

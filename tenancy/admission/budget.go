@@ -39,7 +39,7 @@ type budget struct {
 	size, share int64 // a request may take more than a share if its user holds nothing else
 	lowUse      int64 // while all users together hold at most this, shares do not apply
 	busy        int64 // busy users together hold at most this; 0 is no limit
-	beside      int64 // the same, while others are active
+	beside      int64 // the same while users with little use are active; at most busy
 	// others is when a user with little use last used a connection, in nanoseconds. The budgets of connections share it;
 	// the other budgets have none and do not count the use of users.
 	others *atomic.Int64
@@ -71,7 +71,7 @@ const (
 	recentTime = 5
 	// busyUse is the recent use, in seconds, from which a user is busy.
 	busyUse = 0.125
-	// Others are active for othersTime after a connection was used by a user whose recent use is at most othersUse.
+	// A user whose recent use is at most othersUse counts as active for othersTime after it used a connection.
 	othersTime = time.Second
 	othersUse  = 0.25
 )
@@ -236,7 +236,8 @@ func (b *budget) grant(a *account, n int64) {
 func (b *budget) hold(a *account, n int64) {
 	if b.others != nil {
 		now := time.Now()
-		if a.count(now); b.busy == 0 && a.recent <= othersUse {
+		a.count(now)
+		if b.busy == 0 && a.recent <= othersUse { // the budget of all connections of tenants
 			b.others.Store(now.UnixNano())
 		}
 		if b.holders[a] = struct{}{}; a.held+n == 0 {
