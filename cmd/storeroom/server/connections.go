@@ -63,6 +63,9 @@ func (c *connections) wait(request context.Context, begins bool) {
 
 // track implements http.Server.ConnState.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		limitUnsent(conn)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if state == http.StateNew {

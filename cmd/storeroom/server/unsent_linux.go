@@ -1,0 +1,24 @@
+package server
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxUnsent is how many bytes Linux keeps for a connection beyond those that its client can receive.
+const maxUnsent = 128 << 10
+
+// limitUnsent applies maxUnsent to a connection. Otherwise Linux keeps up to 4 MiB for each client that does not read, and
+// copying as much for many clients at a time delays all requests.
+func limitUnsent(conn net.Conn) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if raw, err := tcp.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { // fails if the connection has ended
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent)
+		})
+	}
+}
