@@ -27,7 +27,7 @@
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	copies       CPUs/2  1      while up to 64 KiB of a large body are copied into a file, or hashed for an
-//	                            Idempotency-Key
+//	                            Idempotency-Key; busy users have half of the time while others are active
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
 //	                            at most 12 MiB for the bytes of a body and 32 MiB for its values
 //	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression
@@ -37,7 +37,8 @@
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
-// A user is busy if it has used more than 2.5 % of one connection in about the last five seconds. Others are active for a
+// A user is busy if it has used more than 2.5 % of one connection, or of the time of copies, in about the last five
+// seconds. Others are active for a
 // second after a user of less than 5 % has used a connection. CPUs/2 is a quarter of GOMAXPROCS, which a server sets to
 // twice the CPUs.
 //
@@ -119,7 +120,10 @@ func New(pool int) *Controller {
 		feeds:       newBudget("readers of changes", 1000, 16),
 	}
 	var others atomic.Int64
-	c.connections.others, c.reads.others, c.long.others = &others, &others, &others
+	for _, b := range []*budget{c.connections, c.reads, c.long, c.copies} {
+		b.others = &others
+	}
+	c.copies.busy, c.copies.beside, c.copies.pauses = c.copies.size, c.copies.size, true
 	c.reads.busy = max(1, c.reads.size/4)
 	c.reads.beside = min(c.reads.busy, int64(max(1, runtime.GOMAXPROCS(0)/4, pool/24)))
 	c.long.busy = max(1, c.long.size/3)

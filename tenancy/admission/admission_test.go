@@ -241,6 +241,49 @@ func TestBusyUsersLeaveAPartToUsersWithLittleUse(t *testing.T) {
 	})
 }
 
+func TestCopiesOfABusyUserTakeHalfOfTheTimeWhileOthersAreActive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		copyPart := func(user string, length time.Duration) (waited time.Duration) {
+			t.Helper()
+			began := time.Now()
+			release, err := c.Enter(user, Bulk).Copy(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			waited = time.Since(began)
+			time.Sleep(length)
+			release()
+			return waited
+		}
+		for range 1000 {
+			if waited := copyPart("busy", time.Millisecond); waited != 0 {
+				t.Fatalf("a busy user waited %v while no other is active", waited)
+			}
+		}
+		var waited time.Duration
+		for range 1000 {
+			release, err := c.Enter("other", Write).Connection(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			release()
+			waited += copyPart("busy", time.Millisecond)
+			if waited := copyPart("other", 0); waited != 0 {
+				t.Fatalf("a user with little use waited %v", waited)
+			}
+		}
+		if waited < 990*time.Millisecond || waited > 1010*time.Millisecond {
+			t.Errorf("copies of a busy user took 1 s and waited %v, want about 1 s", waited)
+		}
+		time.Sleep(time.Second)
+		if c.copies.held != 0 || c.copies.paused != 0 || len(c.copies.holders) > 0 {
+			t.Errorf("%d held, %d paused, %d users hold something, want none", c.copies.held, c.copies.paused, len(c.copies.holders))
+		}
+	})
+}
+
 func TestManyDecisionsOfOneUserDelayOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -40,12 +40,15 @@ type budget struct {
 	lowUse      int64 // while all users together hold at most this, shares do not apply
 	busy        int64 // busy users together hold at most this; 0 is no limit
 	beside      int64 // the same while users with little use are active; at most busy
-	// others is when a user with little use last used a connection, in nanoseconds. The budgets of connections share it;
-	// the other budgets have none and do not count the use of users.
+	pauses      bool  // meanwhile, busy users leave units free for as long as they have used them
+	// others is when a user with little use last used a connection, in nanoseconds. The budgets that count the use of
+	// users share it; the others have none.
 	others *atomic.Int64
 
 	mu       sync.Mutex
 	held     int64
+	paused   int64         // units that accounts still hold but the budget does not; see pause
+	unpaused time.Duration // use by busy users since the last pause
 	users    map[string]*account
 	holders  map[*account]struct{} // those that hold something, if their use is counted
 	waiting  map[*account]struct{} // those with a queue
@@ -74,6 +77,8 @@ const (
 	// A user whose recent use is at most othersUse counts as active for othersTime after it used a connection.
 	othersTime = time.Second
 	othersUse  = 0.25
+	// pauseAfter is the use before a pause. A timer is too coarse for the time of a single copy.
+	pauseAfter = 5 * time.Millisecond
 )
 
 // isBusy reports whether a user has used much recently.
@@ -258,10 +263,14 @@ func (b *budget) fits(a *account, n int64) bool {
 		return true
 	}
 	now, limit := time.Now(), b.busy
-	if now.UnixNano()-b.others.Load() < int64(othersTime) {
+	if b.othersActive(now) {
 		limit = b.beside
 	}
-	return b.held+n <= limit || !a.isBusy(now) || b.heldByBusy(now)+n <= limit
+	return b.held+b.paused+n <= limit || !a.isBusy(now) || b.heldByBusy(now)+n <= limit
+}
+
+func (b *budget) othersActive(now time.Time) bool {
+	return now.UnixNano()-b.others.Load() < int64(othersTime)
 }
 
 func (b *budget) heldByBusy(now time.Time) (held int64) {
@@ -297,10 +306,34 @@ func (b *budget) releaser(a *account, n int64) (release func()) {
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.hold(a, -n)
-		a.used += time.Duration(float64(time.Since(began)) * float64(n) / float64(b.share))
+		now := time.Now()
+		used := now.Sub(began)
+		a.used += time.Duration(float64(used) * float64(n) / float64(b.share))
+		if b.pauses && b.othersActive(now) && a.isBusy(now) {
+			b.unpaused += used
+		}
+		if b.unpaused >= pauseAfter {
+			b.pause(a, n, b.unpaused)
+			b.unpaused = 0
+		} else {
+			b.hold(a, -n)
+		}
 		b.serve()
 	}
+}
+
+// pause frees n at once for users who are not busy, and after length for all. b.mu must be locked.
+func (b *budget) pause(a *account, n int64, length time.Duration) {
+	b.held -= n
+	b.paused += n
+	time.AfterFunc(length, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.held += n
+		b.paused -= n
+		b.hold(a, -n)
+		b.serve()
+	})
 }
 
 // refused counts a refusal and returns its error.
