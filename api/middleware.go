@@ -170,7 +170,7 @@ func (w *recorder) WriteHeader(status int) {
 }
 
 // largeWrite is the size from which a part of a response counts as memory of its user. The kernel accepts smaller parts
-// without waiting for the client.
+// without waiting for the client: see maxUnsent in package server.
 const largeWrite = 256 << 10
 
 // Write sends a part of the body.

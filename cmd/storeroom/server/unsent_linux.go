@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsent is how many bytes Linux keeps for a connection beyond those that its client can receive.
-const maxUnsent = 128 << 10
+// maxUnsent is how many bytes Linux keeps for a connection beyond those that its client can receive. Package api does
+// not count smaller parts of a response as memory of the tenant, because writing them does not wait for the client.
+const maxUnsent = 256 << 10
 
 // limitUnsent applies maxUnsent to a connection. Otherwise Linux keeps up to 4 MiB for each client that does not read, and
 // copying as much for many clients at a time delays all requests.
