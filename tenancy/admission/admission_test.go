@@ -257,6 +257,14 @@ func TestCopiesOfABusyUserTakeHalfOfTheTimeWhileOthersAreActive(t *testing.T) {
 			release()
 			return waited
 		}
+		useConnection := func(user string) {
+			t.Helper()
+			release, err := c.Enter(user, Write).Connection(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			release()
+		}
 		for range 1000 {
 			if waited := copyPart("busy", time.Millisecond); waited != 0 {
 				t.Fatalf("a busy user waited %v while no other is active", waited)
@@ -264,11 +272,7 @@ func TestCopiesOfABusyUserTakeHalfOfTheTimeWhileOthersAreActive(t *testing.T) {
 		}
 		var waited time.Duration
 		for range 1000 {
-			release, err := c.Enter("other", Write).Connection(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			release()
+			useConnection("other")
 			waited += copyPart("busy", time.Millisecond)
 			if waited := copyPart("other", 0); waited != 0 {
 				t.Fatalf("a user with little use waited %v", waited)
@@ -277,9 +281,20 @@ func TestCopiesOfABusyUserTakeHalfOfTheTimeWhileOthersAreActive(t *testing.T) {
 		if waited < 990*time.Millisecond || waited > 1010*time.Millisecond {
 			t.Errorf("copies of a busy user took 1 s and waited %v, want about 1 s", waited)
 		}
+		release, err := c.Enter("busy", Bulk).Copy(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		useConnection("other")
+		release()
+		if waited := copyPart("busy", 0); waited != maxPause {
+			t.Errorf("after a copy of 10 s, a busy user waited %v, want %v", waited, maxPause)
+		}
 		time.Sleep(time.Second)
 		if c.copies.held != 0 || c.copies.paused != 0 || len(c.copies.holders) > 0 {
-			t.Errorf("%d held, %d paused, %d users hold something, want none", c.copies.held, c.copies.paused, len(c.copies.holders))
+			t.Errorf("%d held, %d paused, %d users hold something, want none",
+				c.copies.held, c.copies.paused, len(c.copies.holders))
 		}
 	})
 }

@@ -77,8 +77,10 @@ const (
 	// A user whose recent use is at most othersUse counts as active for othersTime after it used a connection.
 	othersTime = time.Second
 	othersUse  = 0.25
-	// pauseAfter is the use before a pause. A timer is too coarse for the time of a single copy.
+	// pauseAfter is the use before a pause. A timer is too coarse for the time of a single copy. maxPause bounds a pause
+	// after a copy that has waited for the disk.
 	pauseAfter = 5 * time.Millisecond
+	maxPause   = 100 * time.Millisecond
 )
 
 // isBusy reports whether a user has used much recently.
@@ -313,7 +315,7 @@ func (b *budget) releaser(a *account, n int64) (release func()) {
 			b.unpaused += used
 		}
 		if b.unpaused >= pauseAfter {
-			b.pause(a, n, b.unpaused)
+			b.pause(a, n, min(b.unpaused, maxPause))
 			b.unpaused = 0
 		} else {
 			b.hold(a, -n)
