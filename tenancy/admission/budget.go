@@ -324,7 +324,7 @@ func (b *budget) releaser(a *account, n int64) (release func()) {
 	}
 }
 
-// pause frees n at once for users who are not busy, and after length for all. b.mu must be locked.
+// pause releases n to users who are not busy, and after length to all users. The caller holds b.mu.
 func (b *budget) pause(a *account, n int64, length time.Duration) {
 	b.held -= n
 	b.paused += n
