@@ -38,9 +38,8 @@
 //	disk         2 GiB   512 MiB for temporary files
 //
 // A user is busy if it has used more than 2.5 % of one connection, or of the time of copies, in about the last five
-// seconds. Others are active for a
-// second after a user of less than 5 % has used a connection. CPUs/2 is a quarter of GOMAXPROCS, which a server sets to
-// twice the CPUs.
+// seconds. Others are active for a second after a user of at most 5 % of one connection has used one. CPUs/2 is a
+// quarter of GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
 // until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves
@@ -278,9 +277,9 @@ func (t *Ticket) Attempt() (undo func()) {
 	}
 }
 
-// Decision waits until Redis may be asked whether the request is within a rate limit, but never refuses it: a response
-// must have the decision. Otherwise many requests of one user that arrive at once would use all connections to Redis, and
-// the requests of others would wait behind them.
+// Decision waits until the request may ask Redis for a decision about a rate limit. It never refuses, because every
+// response needs the decision. Without it, many requests of one user that arrive at once would use all connections to
+// Redis, and the requests of others would wait.
 func (t *Ticket) Decision(ctx context.Context) (release func()) {
 	decisions := t.controller.decisions
 	if release, ok := decisions.try(t.user, 1); ok {

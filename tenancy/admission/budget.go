@@ -74,7 +74,7 @@ const (
 	recentTime = 5
 	// busyUse is the recent use, in seconds, from which a user is busy.
 	busyUse = 0.125
-	// A user whose recent use is at most othersUse counts as active for othersTime after it used a connection.
+	// Others are active for othersTime after a user with a recent use of at most othersUse has used a connection.
 	othersTime = time.Second
 	othersUse  = 0.25
 	// pauseAfter is the use before a pause. A timer is too coarse for the time of a single copy. maxPause bounds a pause
@@ -324,7 +324,7 @@ func (b *budget) releaser(a *account, n int64) (release func()) {
 	}
 }
 
-// pause releases n to users who are not busy, and after length to all users. The caller holds b.mu.
+// pause releases n for users who are not busy. Busy users can have it after length. The caller must hold b.mu.
 func (b *budget) pause(a *account, n int64, length time.Duration) {
 	b.held -= n
 	b.paused += n

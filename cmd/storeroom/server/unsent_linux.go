@@ -10,8 +10,8 @@ import (
 // not count smaller parts of a response as memory of the tenant, because writing them does not wait for the client.
 const maxUnsent = 256 << 10
 
-// limitUnsent applies maxUnsent to a connection. Otherwise Linux keeps up to 4 MiB for each client that does not read, and
-// copying as much for many clients at a time delays all requests.
+// limitUnsent applies maxUnsent to a connection. By default, Linux keeps up to 4 MiB for a client that does not read,
+// and copying that much for many clients at once delays all requests.
 func limitUnsent(conn net.Conn) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
