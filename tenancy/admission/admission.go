@@ -53,6 +53,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/storeroom/storeroom/tenancy/threads"
 )
 
 // Class is a kind of request.
@@ -379,6 +381,7 @@ type Turn struct {
 	ticket  *Ticket
 	began   time.Time
 	release func() // nil if the request has no CPU
+	done    func() // see threads.Compute
 }
 
 // Turn returns a Turn that has not begun.
@@ -389,7 +392,8 @@ func (t *Ticket) Turn() *Turn {
 	return &Turn{ticket: t}
 }
 
-// Next waits until the request may use a CPU. If it has used one for turnLength, others go first.
+// Next waits until the request may use a CPU. If it has used one for turnLength, others go first. All calls until End
+// must come from the same goroutine.
 func (t *Turn) Next(ctx context.Context) (err error) {
 	if t == nil || t.release != nil && time.Since(t.began) < turnLength {
 		return nil
@@ -398,7 +402,7 @@ func (t *Turn) Next(ctx context.Context) (err error) {
 	if t.release, err = t.ticket.acquire(ctx, 1, t.ticket.controller.cpu); err != nil {
 		return err
 	}
-	t.began = time.Now()
+	t.began, t.done = time.Now(), threads.Compute()
 	PollNetwork()
 	return nil
 }
@@ -406,6 +410,7 @@ func (t *Turn) Next(ctx context.Context) (err error) {
 // End must be called after the last Next, and before the request waits for something else.
 func (t *Turn) End() {
 	if t != nil && t.release != nil {
+		t.done()
 		t.release()
 		t.release = nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/threads"
 )
 
 const (
@@ -31,7 +32,7 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	var workers sync.WaitGroup
 	for long := range s.wake {
 		workers.Go(func() {
-			if err := lowerPriority(); err != nil {
+			if err := threads.Background(); err != nil {
 				logger.WarnContext(ctx, "change plans have the priority of requests", "error", err)
 			}
 			s.run(ctx, logger, &limit{s.turn, long, s.exchange})
