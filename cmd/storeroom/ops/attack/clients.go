@@ -46,7 +46,7 @@ type clients struct {
 // session, because Linux may divide the CPUs among sessions before it compares priorities.
 func startClients(t *Target, o order) (stop func() map[string]int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])
+	cmd := exec.CommandContext(t.Context(), "chrt", "--idle", "0", os.Args[0])
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env, cmd.Stderr = append(os.Environ(), mainVariable+"=1"), os.Stderr
 	stdin, stdinErr := cmd.StdinPipe()
