@@ -15,7 +15,7 @@
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	reads        2/3 P   1/6    the same, for reads; busy users together have 1/6 P, or 1/24 P and at least CPUs/2 while
 //	                            others are active
-//	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
+//	long         1/6 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
 //	                            1/12 P, or 1/24 P while others are active; one user may have 1/12 P while others have
 //	                            none
 //	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
@@ -38,7 +38,7 @@
 //	disk         2 GiB   512 MiB for temporary files
 //
 // A user is busy if it has used more than 2.5 % of one connection, or of the time of copies, in about the last five
-// seconds. Others are active for a second after a user of at most 5 % of one connection has used one. CPUs/2 is a
+// seconds; for long work also in the ten minutes after one that took more than 250 ms. Others are active for a second after a user of at most 5 % of one connection has used one. CPUs/2 is a
 // quarter of GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
@@ -105,7 +105,7 @@ func New(pool int) *Controller {
 		exports:     newBudget("exports", 256, 2),
 		connections: newBudget("connections", tenantConns, part(tenantConns, 4)),
 		reads:       newBudget("connections for reads", tenantConns, part(tenantConns, 6)),
-		long:        newBudget("long-running connections", max(1, pool/4), part(pool/4, 8)),
+		long:        newBudget("long-running connections", max(1, pool/6), part(pool/6, 6)),
 		files:       newBudget("connections for exports of reports", max(1, pool/4), part(pool/4, 8)),
 		archives:    newBudget("archives", max(1, pool/8), 1),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
@@ -127,9 +127,10 @@ func New(pool int) *Controller {
 	c.copies.busy, c.copies.beside, c.copies.pauses = c.copies.size, c.copies.size, true
 	c.reads.busy = max(1, c.reads.size/4)
 	c.reads.beside = min(c.reads.busy, int64(max(1, runtime.GOMAXPROCS(0)/4, pool/24)))
-	c.long.busy = max(1, c.long.size/3)
+	c.long.busy = int64(max(1, pool/12))
 	c.long.beside = int64(max(1, pool/24))
 	c.long.lowUse = c.long.busy
+	c.long.slowTime = 10 * time.Minute
 	return c
 }
 

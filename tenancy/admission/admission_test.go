@@ -209,10 +209,10 @@ func TestBusyUsersLeaveAPartToUsersWithLittleUse(t *testing.T) {
 			return finish
 		}
 		var first []func()
-		for user := range 6 {
+		for user := range 4 {
 			first = append(first, mustStart("a user without use", user))
 		}
-		time.Sleep(time.Second)
+		time.Sleep(200 * time.Millisecond)
 		for _, finish := range first {
 			finish()
 		}
@@ -328,6 +328,43 @@ func TestManyDecisionsOfOneUserDelayOnlyItsOwn(t *testing.T) {
 	})
 }
 
+func TestUsersWhoseLastReportTookLongAreBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		atOnce := func(took time.Duration) (running int) {
+			var all []func()
+			for user := range 4 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				if finish, err := c.Enter(fmt.Sprint(user), Report).Start(ctx); err == nil {
+					all = append(all, finish)
+				}
+				cancel()
+			}
+			time.Sleep(took)
+			for _, finish := range all {
+				finish()
+			}
+			return len(all)
+		}
+		for _, step := range []struct {
+			after, took time.Duration
+			running     int
+		}{
+			{0, 300 * time.Millisecond, 4},
+			{5 * time.Minute, 300 * time.Millisecond, 2},
+			{11 * time.Minute, 300 * time.Millisecond, 4},
+			{5 * time.Minute, 10 * time.Millisecond, 2},
+			{time.Minute, 10 * time.Millisecond, 4}, // two of the users have run a short report since
+		} {
+			time.Sleep(step.after)
+			if running := atOnce(step.took); running != step.running {
+				t.Errorf("after %v, %d reports run at a time, want %d", step.after, running, step.running)
+			}
+		}
+	})
+}
+
 func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -348,8 +385,8 @@ func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
 			}
 			cancel()
 		}
-		if held != 12 {
-			t.Errorf("%d long-running requests have a connection, want half of 24", held)
+		if held != 10 {
+			t.Errorf("%d long-running requests have a connection, want 10 of 24", held)
 		}
 		began := time.Now()
 		for i := range 4 {

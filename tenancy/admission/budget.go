@@ -41,6 +41,9 @@ type budget struct {
 	busy        int64 // busy users together hold at most this; 0 is no limit
 	beside      int64 // the same while users with little use are active; at most busy
 	pauses      bool  // meanwhile, busy users leave units free for as long as they have used them
+	// slowTime is how long a user is busy after a use of more than slowUse that is not followed by a shorter one.
+	// Otherwise many users with long statements would start one each before any of them is busy.
+	slowTime time.Duration
 	// others is when a user with little use last used a connection, in nanoseconds. The budgets that count the use of
 	// users share it; the others have none.
 	others *atomic.Int64
@@ -67,6 +70,7 @@ type account struct {
 
 	recent float64 // seconds of use of one unit, up to at; see isBusy
 	at     time.Time
+	slow   time.Time // until then, the user is busy; see slowTime
 }
 
 const (
@@ -74,6 +78,7 @@ const (
 	recentTime = 5
 	// busyUse is the recent use, in seconds, from which a user is busy.
 	busyUse = 0.125
+	slowUse = 250 * time.Millisecond
 	// Others are active for othersTime after a user with a recent use of at most othersUse has used a connection.
 	othersTime = time.Second
 	othersUse  = 0.25
@@ -86,7 +91,7 @@ const (
 // isBusy reports whether a user has used much recently.
 func (a *account) isBusy(now time.Time) bool {
 	a.count(now)
-	return a.recent > busyUse
+	return a.recent > busyUse || now.Before(a.slow)
 }
 
 // count updates recent. It must be called before held changes.
@@ -311,6 +316,9 @@ func (b *budget) releaser(a *account, n int64) (release func()) {
 		now := time.Now()
 		used := now.Sub(began)
 		a.used += time.Duration(float64(used) * float64(n) / float64(b.share))
+		if a.slow = (time.Time{}); used > slowUse {
+			a.slow = now.Add(b.slowTime)
+		}
 		if b.pauses && b.othersActive(now) && a.isBusy(now) {
 			b.unpaused += used
 		}
