@@ -15,7 +15,7 @@
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	reads        2/3 P   1/6    the same, for reads; busy users together have 1/6 P, or 1/24 P and at least CPUs/2 while
 //	                            others are active
-//	long         1/6 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
+//	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
 //	                            1/12 P, or 1/24 P while others are active; one user may have 1/12 P while others have
 //	                            none
 //	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
@@ -38,8 +38,9 @@
 //	disk         2 GiB   512 MiB for temporary files
 //
 // A user is busy if it has used more than 2.5 % of one connection, or of the time of copies, in about the last five
-// seconds; for long work also in the ten minutes after one that took more than 250 ms. Others are active for a second after a user of at most 5 % of one connection has used one. CPUs/2 is a
-// quarter of GOMAXPROCS, which a server sets to twice the CPUs.
+// seconds; for long work also if its last one in ten minutes took more than 250 ms. The last 1/12 P of long are for
+// users whose last one took less. Others are active for a second after a user of at most 5 % of one connection has used
+// one. CPUs/2 is a quarter of GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
 // until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves
@@ -105,7 +106,7 @@ func New(pool int) *Controller {
 		exports:     newBudget("exports", 256, 2),
 		connections: newBudget("connections", tenantConns, part(tenantConns, 4)),
 		reads:       newBudget("connections for reads", tenantConns, part(tenantConns, 6)),
-		long:        newBudget("long-running connections", max(1, pool/6), part(pool/6, 6)),
+		long:        newBudget("long-running connections", max(1, pool/4), part(pool/4, 8)),
 		files:       newBudget("connections for exports of reports", max(1, pool/4), part(pool/4, 8)),
 		archives:    newBudget("archives", max(1, pool/8), 1),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
@@ -130,7 +131,7 @@ func New(pool int) *Controller {
 	c.long.busy = int64(max(1, pool/12))
 	c.long.beside = int64(max(1, pool/24))
 	c.long.lowUse = c.long.busy
-	c.long.slowTime = 10 * time.Minute
+	c.long.short = int64(pool / 12)
 	return c
 }
 

@@ -365,6 +365,36 @@ func TestUsersWhoseLastReportTookLongAreBusy(t *testing.T) {
 	})
 }
 
+func TestUnknownUsersLeaveReportsToUsersWhoseLastReportWasShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		start := func(user string) (finish func(), err error) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			return c.Enter(user, Report).Start(ctx)
+		}
+		for n := range 2 {
+			finish, err := start(fmt.Sprint("known ", n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+			finish()
+		}
+		for n := range 5 {
+			if _, err := start(fmt.Sprint("unknown ", n)); (err == nil) != (n < 4) {
+				t.Errorf("report %d of an unknown user: %v, want four at a time", n+1, err)
+			}
+		}
+		for n := range 2 {
+			if _, err := start(fmt.Sprint("known ", n)); err != nil {
+				t.Errorf("a user whose last report was short: %v", err)
+			}
+		}
+	})
+}
+
 func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -385,8 +415,8 @@ func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
 			}
 			cancel()
 		}
-		if held != 10 {
-			t.Errorf("%d long-running requests have a connection, want 10 of 24", held)
+		if held != 12 {
+			t.Errorf("%d long-running requests have a connection, want half of 24", held)
 		}
 		began := time.Now()
 		for i := range 4 {

@@ -41,9 +41,9 @@ type budget struct {
 	busy        int64 // busy users together hold at most this; 0 is no limit
 	beside      int64 // the same while users with little use are active; at most busy
 	pauses      bool  // meanwhile, busy users leave units free for as long as they have used them
-	// slowTime is how long a user is busy after a use of more than slowUse that is not followed by a shorter one.
-	// Otherwise many users with long statements would start one each before any of them is busy.
-	slowTime time.Duration
+	// short is how many units only users whose last use was short may take; see account.last. Without it, many users
+	// could start a long statement each before one of them is busy. 0 means that the last use does not matter.
+	short int64
 	// others is when a user with little use last used a connection, in nanoseconds. The budgets that count the use of
 	// users share it; the others have none.
 	others *atomic.Int64
@@ -70,7 +70,9 @@ type account struct {
 
 	recent float64 // seconds of use of one unit, up to at; see isBusy
 	at     time.Time
-	slow   time.Time // until then, the user is busy; see slowTime
+
+	last    time.Duration // how long the last use took
+	expires time.Time     // then last does not matter any more
 }
 
 const (
@@ -78,7 +80,9 @@ const (
 	recentTime = 5
 	// busyUse is the recent use, in seconds, from which a user is busy.
 	busyUse = 0.125
-	slowUse = 250 * time.Millisecond
+	// A use of at most shortUse is short. The last use of a user matters for lastTime.
+	shortUse = 250 * time.Millisecond
+	lastTime = 10 * time.Minute
 	// Others are active for othersTime after a user with a recent use of at most othersUse has used a connection.
 	othersTime = time.Second
 	othersUse  = 0.25
@@ -91,7 +95,7 @@ const (
 // isBusy reports whether a user has used much recently.
 func (a *account) isBusy(now time.Time) bool {
 	a.count(now)
-	return a.recent > busyUse || now.Before(a.slow)
+	return a.recent > busyUse || a.last > shortUse && now.Before(a.expires)
 }
 
 // count updates recent. It must be called before held changes.
@@ -195,7 +199,8 @@ func (b *budget) open(user string) *account {
 	if len(b.users) >= b.clean {
 		now := time.Now()
 		maps.DeleteFunc(b.users, func(_ string, a *account) bool {
-			return a.held == 0 && len(a.queue) == 0 && a.used <= b.used-credit && !a.isBusy(now)
+			return a.held == 0 && len(a.queue) == 0 && a.used <= b.used-credit && !a.isBusy(now) &&
+				now.After(a.expires)
 		})
 		b.clean = 2*len(b.users) + 16
 	}
@@ -260,8 +265,8 @@ func (b *budget) hold(a *account, n int64) {
 	a.held += n
 }
 
-// fits reports whether n is within the share of an account, and within the part of busy users if it is busy. A user
-// that holds nothing may exceed the share.
+// fits reports whether n is within the share of an account, and within the part of its kind of users. A user that holds
+// nothing may exceed the share.
 func (b *budget) fits(a *account, n int64) bool {
 	if a.held > 0 && a.held+n > b.share && b.held+n > b.lowUse {
 		return false
@@ -270,6 +275,9 @@ func (b *budget) fits(a *account, n int64) bool {
 		return true
 	}
 	now, limit := time.Now(), b.busy
+	if b.short > 0 && b.held+n > b.size-b.short && (a.last > shortUse || now.After(a.expires)) {
+		return false
+	}
 	if b.othersActive(now) {
 		limit = b.beside
 	}
@@ -316,8 +324,8 @@ func (b *budget) releaser(a *account, n int64) (release func()) {
 		now := time.Now()
 		used := now.Sub(began)
 		a.used += time.Duration(float64(used) * float64(n) / float64(b.share))
-		if a.slow = (time.Time{}); used > slowUse {
-			a.slow = now.Add(b.slowTime)
+		if b.short > 0 {
+			a.last, a.expires = used, now.Add(lastTime)
 		}
 		if b.pauses && b.othersActive(now) && a.isBusy(now) {
 			b.unpaused += used
