@@ -1,11 +1,7 @@
 package threads
 
 import (
-	"errors"
-	"os"
 	"runtime"
-	"strconv"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,73 +11,37 @@ import (
 const (
 	// backgroundNice is the nice value of threads for background work. Linux prefers threads with a lower value.
 	backgroundNice = 10
-	// requestSlice is the smallest slice that Linux accepts, computeSlice is about its default.
-	requestSlice = 100 * time.Microsecond
-	computeSlice = 3 * time.Millisecond
+	// computeSlice is much longer than the default of about 3 ms.
+	computeSlice = 10 * time.Millisecond
+	defaultSlice = 0
 )
 
-// shortened is whether ShortenSlices has succeeded.
-var shortened atomic.Bool
-
-// ShortenSlices gives all threads of the process a short slice, also those that start later.
-func ShortenSlices() error {
-	done := map[string]bool{}
-	for more := true; more; { // a thread may have started another one meanwhile
-		more = false
-		all, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return err
-		}
-		for _, thread := range all {
-			if done[thread.Name()] {
-				continue
-			}
-			id, err := strconv.Atoi(thread.Name())
-			if err != nil {
-				return err
-			}
-			if err := setSlice(id, requestSlice); err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
-				return err
-			}
-			done[thread.Name()], more = true, true
-		}
-	}
-	shortened.Store(true)
-	return nil
-}
-
-// Compute gives the calling goroutine its own thread with a longer slice, until it calls the returned function.
+// Compute gives the calling goroutine its own thread with a long slice, until it calls the returned function.
 func Compute() (done func()) {
-	if !shortened.Load() {
-		return func() {}
-	}
 	runtime.LockOSThread()
-	_ = setSlice(0, computeSlice) // ShortenSlices has shown that it is allowed
+	setSlice(computeSlice)
 	return endCompute
 }
 
 func endCompute() {
-	_ = setSlice(0, requestSlice)
+	setSlice(defaultSlice)
 	runtime.UnlockOSThread()
+}
+
+// setSlice changes the slice of the calling thread. Linux before version 6.12 ignores it, and a sandbox may forbid it.
+func setSlice(slice time.Duration) {
+	if attributes, err := unix.SchedGetAttr(0, 0); err == nil {
+		attributes.Runtime = uint64(slice)
+		_ = unix.SchedSetAttr(0, attributes, 0)
+	}
 }
 
 // Background gives the calling goroutine its own thread with a low priority. The thread ends with the goroutine.
 func Background() error {
 	runtime.LockOSThread()
-	_ = setSlice(0, computeSlice) // a sandbox may forbid it
 	// The system call returns 20 minus the nice value. The whole process may have a lower priority already.
 	if current, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err != nil || 20-current >= backgroundNice {
 		return err
 	}
 	return syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), backgroundNice)
-}
-
-// setSlice changes the slice of a thread, or of the calling one if the id is 0. Linux before version 6.12 ignores it.
-func setSlice(id int, slice time.Duration) error {
-	attributes, err := unix.SchedGetAttr(id, 0)
-	if err != nil {
-		return err
-	}
-	attributes.Runtime = uint64(slice)
-	return unix.SchedSetAttr(id, attributes, 0)
 }

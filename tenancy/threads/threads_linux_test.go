@@ -1,9 +1,7 @@
 package threads
 
 import (
-	"os"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -11,68 +9,48 @@ import (
 )
 
 func TestOnlyComputingThreadsHaveALongSlice(t *testing.T) {
-	if sliceOf(t, 0) == 0 {
-		t.Skip("Linux before version 6.12 has no slices of threads")
-	}
-	if err := ShortenSlices(); err != nil {
-		t.Fatal(err)
-	}
-	all, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, thread := range all {
-		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := sliceOf(t, id); got != requestSlice {
-			t.Errorf("thread %d has a slice of %v", id, got)
-		}
-	}
-
+	t.Parallel()
 	runtime.LockOSThread() // Compute and its end do not change the thread
 	defer runtime.UnlockOSThread()
+	before := attributes(t)
+	if before.Runtime == 0 {
+		t.Skip("Linux before version 6.12 has no slices of threads")
+	}
 	done := Compute()
-	if got := sliceOf(t, 0); got != computeSlice {
-		t.Errorf("a computing thread has a slice of %v", got)
+	if got := attributes(t); got.Runtime != uint64(computeSlice) || got.Nice != before.Nice {
+		t.Errorf("a computing thread has a slice of %v and the nice value %d", time.Duration(got.Runtime), got.Nice)
 	}
 	done()
-	if got := sliceOf(t, 0); got != requestSlice {
-		t.Errorf("after computing, the thread has a slice of %v", got)
-	}
-
-	type thread struct {
-		slice time.Duration
-		nice  int32
-		err   error
-	}
-	started := make(chan thread)
-	go func() {
-		err := Background()
-		attributes, getErr := unix.SchedGetAttr(0, 0)
-		if getErr != nil {
-			t.Error(getErr)
-			attributes = &unix.SchedAttr{}
-		}
-		started <- thread{time.Duration(attributes.Runtime), attributes.Nice, err}
-	}()
-	own, err := unix.SchedGetAttr(0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := thread{computeSlice, max(own.Nice, backgroundNice), nil}
-	if got := <-started; got != want {
-		t.Errorf("background: %+v, want %+v", got, want)
+	if got := attributes(t); *got != *before {
+		t.Errorf("after computing, the thread has the attributes %+v, before it had %+v", got, before)
 	}
 }
 
-// sliceOf returns the slice of a thread, or of the calling one if the id is 0.
-func sliceOf(t *testing.T, id int) time.Duration {
-	t.Helper()
-	attributes, err := unix.SchedGetAttr(id, 0)
-	if err != nil {
-		t.Fatal(err)
+func TestBackgroundLowersThePriorityOfOneThread(t *testing.T) {
+	t.Parallel()
+	before := attributes(t)
+	nice := make(chan int32)
+	go func() {
+		if err := Background(); err != nil {
+			t.Error(err)
+		}
+		nice <- attributes(t).Nice
+	}()
+	if got, want := <-nice, max(before.Nice, backgroundNice); got != want {
+		t.Errorf("the nice value of background work is %d, want %d", got, want)
 	}
-	return time.Duration(attributes.Runtime)
+	if got := attributes(t).Nice; got != before.Nice {
+		t.Errorf("the nice value of another thread is %d, want %d", got, before.Nice)
+	}
+}
+
+// attributes returns the attributes of the calling thread.
+func attributes(t *testing.T) *unix.SchedAttr {
+	t.Helper()
+	a, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		t.Error(err)
+		return &unix.SchedAttr{}
+	}
+	return a
 }

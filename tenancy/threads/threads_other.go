@@ -2,10 +2,7 @@
 
 package threads
 
-// ShortenSlices does nothing: other systems have no slices.
-func ShortenSlices() error { return nil }
-
-// Compute does nothing.
+// Compute does nothing: other systems have no slices.
 func Compute() (done func()) { return func() {} }
 
 // Background does nothing: other systems have no priority of threads.

@@ -19,7 +19,6 @@ import (
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/threads"
 )
 
 // Options are the parameters of Run.
@@ -49,9 +48,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer exports.close()
 	logger := slog.New(logHandler{stderr, exports.logs, o.LogLevel})
-	if err := threads.ShortenSlices(); err != nil {
-		logger.WarnContext(ctx, "requests may wait longer for a CPU", "error", err)
-	}
 	if o.OpsAddr != "" {
 		if err := ops.open(ctx, o.OpsAddr, exports.metrics, logger); err != nil {
 			return err
