@@ -16,7 +16,7 @@ import (
 )
 
 // Whatever hostile tenants and clients do, ten other tenants see no failed request, their p99 latency is at most twice
-// the one without the attack and 20 ms, and the process stays below the recommended memory. A machine is never quiet,
+// the one without the attack and 4 ms, and the process stays below the recommended memory. A machine is never quiet,
 // so an attack gets three rounds, and the best one counts. PostgreSQL does not wait for its disk, which all processes
 // of the machine share. It has no statistics of tenants that are created during the test.
 func TestNoAttackAffectsOtherTenants(t *testing.T) {
