@@ -60,8 +60,8 @@ var allowedImports = map[string][]string{
 	"reports/sales":         {"catalog", "reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
 	"reports/sums":          {"tenancy/money"},
 	"tenancy":               {"tenancy/admission"},
-	"tenancy/admission":     {},
-	"tenancy/changeplan":    {"tenancy", "tenancy/paging"},
+	"tenancy/admission":     {"tenancy/threads"},
+	"tenancy/changeplan":    {"tenancy", "tenancy/paging", "tenancy/threads"},
 	"tenancy/csvcell":       {},
 	"tenancy/feed":          {"tenancy"},
 	"tenancy/feed/webhooks": {"tenancy", "tenancy/feed", "tenancy/paging"},
@@ -69,6 +69,7 @@ var allowedImports = map[string][]string{
 	"tenancy/money":         {},
 	"tenancy/paging":        {},
 	"tenancy/people":        {"tenancy", "tenancy/admission"},
+	"tenancy/threads":       {},
 	"tenancy/tenancytest":   {"migrations", "tenancy"},
 	"ratelimit":             {},
 	"migrations":            {},
@@ -105,6 +106,7 @@ var domain = []string{
 	"tenancy/money",
 	"tenancy/paging",
 	"tenancy/people",
+	"tenancy/threads",
 }
 
 type goPackage struct {

@@ -405,7 +405,7 @@ func (t *Turn) Next(ctx context.Context) (err error) {
 		return err
 	}
 	t.began, t.done = time.Now(), func() {}
-	if t.ticket.class != Read { // a list takes less than a slice
+	if t.ticket.class != Read { // lists would take longer
 		t.done = threads.Compute()
 	}
 	PollNetwork()

@@ -92,7 +92,7 @@ const (
 	maxPause   = 100 * time.Millisecond
 )
 
-// isBusy reports whether a user has used much recently.
+// isBusy reports whether a user has used much recently, or took long when it last did.
 func (a *account) isBusy(now time.Time) bool {
 	a.count(now)
 	return a.recent > busyUse || a.last > shortUse && now.Before(a.expires)
