@@ -38,9 +38,9 @@
 //	disk         2 GiB   512 MiB for temporary files
 //
 // A user is busy if it has used more than 2.5 % of one connection, or of the time of copies, in about the last five
-// seconds; for long work also if its last one in ten minutes took more than 250 ms. The last 1/12 P of long are for
-// users whose last one took less. Others are active for a second after a user of at most 5 % of one connection has used
-// one. CPUs/2 is a quarter of GOMAXPROCS, which a server sets to twice the CPUs.
+// seconds; for long work also if its last request in ten minutes took more than 250 ms. Only users whose last request
+// took less may use the last 1/12 P of long. Others are active for a second after a user of at most 5 % of one
+// connection has used one. CPUs/2 is a quarter of GOMAXPROCS, which a server sets to twice the CPUs.
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one takes much memory
 // until it is encoded. A request that waits for its client holds only memory or disk. The rest of the pool serves
@@ -405,7 +405,7 @@ func (t *Turn) Next(ctx context.Context) (err error) {
 		return err
 	}
 	t.began, t.done = time.Now(), func() {}
-	if t.ticket.class != Read { // lists would take longer
+	if t.ticket.class != Read { // for lists, the system calls cost more than they gain
 		t.done = threads.Compute()
 	}
 	PollNetwork()
