@@ -57,6 +57,7 @@ func TestAReaderOfChangesHasTheObjectsOfTheDatabase(t *testing.T) {
 		writers.Wait()
 		stop()
 		others.Wait()
+		h.replaceConnections(t)
 		reader.ended = true
 		reader.readAll(t)
 		if diff := cmp.Diff(h.objects(t), reader.known()); diff != "" {
@@ -172,6 +173,28 @@ func (h *history) change(ctx context.Context, random *rand.Rand) error {
 		return s.Sales.DeleteChannel(ctx, h.tenant, fmt.Sprint("c", random.IntN(3)))
 	}
 	return s.Sales.EraseCustomer(ctx, h.tenant, fmt.Sprint("customer ", random.IntN(4)), tenancy.Operator)
+}
+
+// replaceConnections uses all connections of the pool at once. The pool replaces a connection that PostgreSQL has
+// terminated only after its next use.
+func (h *history) replaceConnections(t *testing.T) {
+	t.Helper()
+	db, err := h.DB.PartOf(t.Context(), h.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var use func(conns int)
+	use = func(conns int) {
+		if conns == 0 {
+			return
+		}
+		_ = db.Conn(t.Context(), func(conn *pgx.Conn) error {
+			_, err := conn.Exec(t.Context(), `select 1`)
+			use(conns - 1)
+			return err
+		})
+	}
+	use(db.MaxConns())
 }
 
 // feedReader keeps the objects of a feed.
