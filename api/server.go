@@ -144,8 +144,8 @@ const (
 	noKey  keys.Permission = "no key" // only outside /api
 )
 
-// disconnectDelay is how long a handler may continue after its client has disconnected. A cancelled statement closes
-// its connection to the database, and a new connection costs more than a short statement.
+// disconnectDelay is how long a handler may continue after its client has disconnected, unless it only reads. Many
+// clients do not wait for the response to a write.
 const disconnectDelay = time.Second
 
 // handler handles a request, or returns an error from which writeError makes the response.
@@ -334,14 +334,22 @@ func (s *Server) routeHandler(r route) http.Handler {
 		ctx := admission.NewContext(context.WithoutCancel(req.Context()), stateOf(req).ticket)
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
-		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(disconnectDelay, cancel) })()
+		delay := disconnectDelay
+		if r.class().Reads() {
+			delay = 0
+		}
+		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(delay, cancel) })()
 		switch {
 		case r.permission != noKey && r.class().Reads():
 			ctx = s.DB.Reading(ctx)
 		case r.permission != noKey:
 			ctx = tenancy.ByKey(ctx, principal(req).KeyID)
 		}
-		return handle(w, req.WithContext(ctx))
+		err := handle(w, req.WithContext(ctx))
+		if ctx.Err() != nil && tenancy.SQLState(err) == tenancy.QueryCanceled {
+			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+		return err
 	}
 	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {
 		stateOf(req).route = r

@@ -11,13 +11,22 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// When its context ends, a query must stop on the server. Otherwise the backend keeps working without a
-// client.
+// When its context ends, a query must stop on the server, or the backend keeps working without a client. Its connection
+// must remain: clients that disconnect often would otherwise make the pool open connections all the time.
 func TestAQueryStopsOnTheServerWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	super := d.MustSuper(t)
 	tenant := d.MustTenant(t, "a").ID
+	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=1")
+	backend := func() string {
+		t.Helper()
+		b, err := tenancy.One[struct{ PID string }](t.Context(), db, tenant, `select pg_backend_pid()::text as pid`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.PID
+	}
 	const sleep = `select pg_sleep(60)`
 	queue := func(batch *pgx.Batch) { batch.Queue(sleep) }
 	nothing := func(*pgx.Batch) {}
@@ -41,22 +50,23 @@ func TestAQueryStopsOnTheServerWhenItsContextEnds(t *testing.T) {
 		}
 	}
 	for name, run := range map[string]func(context.Context) error{
-		"Run":  func(ctx context.Context) error { return d.DB.Run(ctx, tenant, queue) },
-		"Call": func(ctx context.Context) error { _, err := tenancy.Call[struct{}](ctx, d.DB, sleep); return err },
+		"Run":  func(ctx context.Context) error { return db.Run(ctx, tenant, queue) },
+		"Call": func(ctx context.Context) error { _, err := tenancy.Call[struct{}](ctx, db, sleep); return err },
 		"Update reading": func(ctx context.Context) error {
-			return d.DB.Update(ctx, tenant, queue, func(*pgx.Batch) error { return nil })
+			return db.Update(ctx, tenant, queue, func(*pgx.Batch) error { return nil })
 		},
 		"Update writing": func(ctx context.Context) error {
-			return d.DB.Update(ctx, tenant, nothing, func(batch *pgx.Batch) error { queue(batch); return nil })
+			return db.Update(ctx, tenant, nothing, func(batch *pgx.Batch) error { queue(batch); return nil })
 		},
 		"Snapshot": func(ctx context.Context) error {
-			return d.DB.Snapshot(ctx, tenant, tenancy.GenericPlan, time.Minute, queue)
+			return db.Snapshot(ctx, tenant, tenancy.GenericPlan, time.Minute, queue)
 		},
 		"Tx": func(ctx context.Context) error {
-			return d.DB.Tx(ctx, tenant, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, sleep); return err })
+			return db.Tx(ctx, tenant, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, sleep); return err })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			before := backend()
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- run(ctx) }()
@@ -69,6 +79,9 @@ func TestAQueryStopsOnTheServerWhenItsContextEnds(t *testing.T) {
 			waitFor(0)
 			if took := time.Since(begun); took > 4*time.Second {
 				t.Errorf("the server stopped after %v, want a moment", took)
+			}
+			if after := backend(); after != before {
+				t.Errorf("the connection was that of backend %s and is that of %s, want the same", before, after)
 			}
 		})
 	}

@@ -243,6 +243,9 @@ func (db *DB) send(ctx context.Context, batch *pgx.Batch) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
+// QueryCanceled is the SQLSTATE of a statement that took too long, or whose context has ended.
+const QueryCanceled = "57014"
+
 // SQLState returns the PostgreSQL error code of err, or "". A statement on a closed connection has the code of
 // connection_does_not_exist.
 func SQLState(err error) string {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/metric"
 
@@ -22,6 +24,8 @@ const (
 	acquireTimeout  = 5 * time.Second
 	rollbackTimeout = time.Second
 	dialTimeout     = 5 * time.Second
+	// cancelTimeout is how long a cancelled statement may take to end. Then its connection is closed.
+	cancelTimeout = time.Second
 	// The default size of a pool, which package admission divides; pool_max_conns in the URL overrides it. A server has
 	// two threads for each CPU.
 	minMaxConns    = 24
@@ -33,8 +37,8 @@ const (
 )
 
 // runtimeParams are the defaults of settings that a connection string may override.
-// statement_timeout equals the deadline of an API request. It is the second line of
-// defence: when a context ends, pgx sends a cancel request to the server.
+// statement_timeout equals the deadline of an API request. It is the second line of defence: when a context ends, pgx
+// cancels the statement and keeps the connection.
 var runtimeParams = map[string]string{
 	"application_name":                    "storeroom",
 	"statement_timeout":                   "8s",
@@ -102,6 +106,9 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
 	config.PrepareConn = discardOldPlans
+	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTimeout}
+	}
 	config.ConnConfig.Tracer = tracerHooks{}
 	config.ConnConfig.DialFunc = (&net.Dialer{
 		Timeout:         cmp.Or(config.ConnConfig.ConnectTimeout, dialTimeout),

@@ -50,11 +50,8 @@ var (
 	errHangs      = errors.New("the replica does not answer")
 )
 
-// SQLSTATE of a statement that writes on a standby, and of one that takes too long.
-const (
-	readOnlyTransaction = "25006"
-	queryCanceled       = "57014"
-)
+// readOnlyTransaction is the SQLSTATE of a statement that writes on a standby.
+const readOnlyTransaction = "25006"
 
 // replicas are the standbys that may answer reads of a primary.
 type replicas struct {
@@ -350,7 +347,7 @@ func (r *replica) answer(
 		return failed, err
 	case code == readOnlyTransaction:
 		return wrote, err
-	case code == "" || code == queryCanceled: // an error of a callback, or the query takes too long
+	case code == "" || code == QueryCanceled: // an error of a callback, or the query takes too long
 		return answered, err
 	}
 	return failed, err // such as a conflict of the query with the replay
