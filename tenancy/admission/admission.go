@@ -15,11 +15,14 @@
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	reads        2/3 P   1/6    the same, for reads; busy users together have 1/6 P, or 1/24 P and at least CPUs/2 while
 //	                            others are active
+//	writes       2/3 P   1/4    the same, for other short work; a busy user has 1/24 P and at least CPUs/2 while others
+//	                            are active
 //	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
 //	                            1/12 P, or 1/24 P while others are active; one user may have 1/12 P while others have
 //	                            none
 //	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
-//	                            export also counts as long
+//	                            export also counts as long, and for a busy user until the last one while others are
+//	                            active
 //	archives     1/8 P   1      the same, of files, while an archive reads all rows in one transaction, which can take
 //	                            minutes
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
@@ -91,8 +94,8 @@ type Controller struct {
 	// WaitTimeout is how long a request waits. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	decisions, requests, exports, connections, reads, long, files, archives, public, settings *budget
-	cpu, copies, large, memory, compressors, disk, images, pictures, feeds                    *budget
+	decisions, requests, exports, connections, reads, writes, long, files, archives, public, settings *budget
+	cpu, copies, large, memory, compressors, disk, images, pictures, feeds                            *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -106,6 +109,7 @@ func New(pool int) *Controller {
 		exports:     newBudget("exports", 256, 2),
 		connections: newBudget("connections", tenantConns, part(tenantConns, 4)),
 		reads:       newBudget("connections for reads", tenantConns, part(tenantConns, 6)),
+		writes:      newBudget("connections for writes", tenantConns, part(tenantConns, 4)),
 		long:        newBudget("long-running connections", max(1, pool/4), part(pool/4, 8)),
 		files:       newBudget("connections for exports of reports", max(1, pool/4), part(pool/4, 8)),
 		archives:    newBudget("archives", max(1, pool/8), 1),
@@ -122,12 +126,13 @@ func New(pool int) *Controller {
 		feeds:       newBudget("readers of changes", 1000, 16),
 	}
 	var others atomic.Int64
-	for _, b := range []*budget{c.connections, c.reads, c.long, c.copies} {
+	for _, b := range []*budget{c.connections, c.reads, c.writes, c.long, c.copies} {
 		b.others = &others
 	}
 	c.copies.busy, c.copies.beside, c.copies.pauses = c.copies.size, c.copies.size, true
 	c.reads.busy = max(1, c.reads.size/4)
 	c.reads.beside = min(c.reads.busy, int64(max(1, runtime.GOMAXPROCS(0)/4, pool/24)))
+	c.writes.busy, c.writes.beside, c.writes.shareBeside = c.writes.size, c.writes.size, c.reads.beside
 	c.long.busy = int64(max(1, pool/12))
 	c.long.beside = int64(max(1, pool/24))
 	c.long.lowUse = c.long.busy
@@ -316,7 +321,7 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 	case Read: // Start has acquired it
 		return func() {}, nil
 	}
-	return t.acquire(ctx, 1, c.connections)
+	return t.acquire(ctx, 1, c.writes, c.connections)
 }
 
 // connectionForReport returns a connection that counts as long work until HasRows.
@@ -338,8 +343,8 @@ func (t *Ticket) connectionForReport(ctx context.Context) (release func(), err e
 	return func() { work(); file() }, nil
 }
 
-// HasRows must be called when a ReportExport has its first row: PostgreSQL has then computed the report, and waits until
-// its rows are written.
+// HasRows must be called when a ReportExport has its first row: PostgreSQL has then computed the report. While others
+// are active, the export of a busy user remains long work, because its rows need another CPU than the next report.
 func (t *Ticket) HasRows() {
 	if t == nil {
 		return
@@ -347,7 +352,7 @@ func (t *Ticket) HasRows() {
 	t.mu.Lock()
 	work := t.work
 	t.mu.Unlock()
-	if work != nil {
+	if work != nil && !t.controller.long.isBesideOthers(t.user) {
 		work()
 	}
 }

@@ -241,6 +241,77 @@ func TestBusyUsersLeaveAPartToUsersWithLittleUse(t *testing.T) {
 	})
 }
 
+func TestWritesOfABusyUserUseOneConnectionWhileOthersAreActive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		user, second, other := c.Enter("user", Write), c.Enter("second", Write), c.Enter("other", Write)
+		var releases []func()
+		hold := func(ticket *Ticket) error {
+			release, err := ticket.Connection(t.Context())
+			if err == nil {
+				releases = append(releases, release)
+			}
+			return err
+		}
+		for range 4 {
+			if err := errors.Join(hold(user), hold(second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		callAll(&releases)
+		for range 4 {
+			if err := hold(user); err != nil {
+				t.Fatalf("a busy user without others = %v, want four connections", err)
+			}
+		}
+		callAll(&releases)
+
+		began := time.Now()
+		for _, ticket := range []*Ticket{other, other, user, second} {
+			if err := hold(ticket); err != nil || time.Since(began) != 0 {
+				t.Fatalf("the connection of user %s = %v after %v, want it at once", ticket.user, err, time.Since(began))
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := user.Connection(ctx); err == nil {
+			t.Error("a busy user beside others has two connections, want one")
+		}
+		callAll(&releases)
+	})
+}
+
+func TestAnExportOfABusyUserRemainsLongWorkWhileOthersAreActive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		export := func(user string, length time.Duration, want int64) (release func()) {
+			t.Helper()
+			ticket := c.Enter(user, ReportExport)
+			release, err := ticket.Connection(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(length)
+			if ticket.HasRows(); c.long.held != want {
+				t.Errorf("%d exports count as long work, want %d", c.long.held, want)
+			}
+			return release
+		}
+		defer export("busy without others", 2*time.Second, 0)()
+		mustHold(t, 1, c.Enter("other", Write).Connection)
+		one := export("busy", 200*time.Millisecond, 1)
+		two := export("a second busy user", 200*time.Millisecond, 1) // otherwise few would remain for others
+		one()
+		two()
+		if c.long.held != 0 {
+			t.Errorf("%d exports count as long work, want none", c.long.held)
+		}
+	})
+}
+
 func TestCopiesOfABusyUserTakeHalfOfTheTimeWhileOthersAreActive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

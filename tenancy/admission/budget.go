@@ -40,6 +40,7 @@ type budget struct {
 	lowUse      int64 // while all users together hold at most this, shares do not apply
 	busy        int64 // busy users together hold at most this; 0 is no limit
 	beside      int64 // the same while users with little use are active; at most busy
+	shareBeside int64 // the share of a busy user meanwhile; 0 is share
 	pauses      bool  // meanwhile, busy users leave units free for as long as they have used them
 	// short is how many units only users whose last use was short may take; see account.last. Without it, many users
 	// could start a long statement each before one of them is busy. 0 means that the last use does not matter.
@@ -275,6 +276,9 @@ func (b *budget) fits(a *account, n int64) bool {
 		return true
 	}
 	now, limit := time.Now(), b.busy
+	if b.shareBeside > 0 && a.held+n > b.shareBeside && a.isBusy(now) && b.othersActive(now) {
+		return false
+	}
 	if b.short > 0 && b.held+n > b.size-b.short && (a.last > shortUse || now.After(a.expires)) {
 		return false
 	}
@@ -282,6 +286,14 @@ func (b *budget) fits(a *account, n int64) bool {
 		limit = b.beside
 	}
 	return b.held+b.paused+n <= limit || !a.isBusy(now) || b.heldByBusy(now)+n <= limit
+}
+
+// isBesideOthers reports whether a user is busy and holds what busy users may hold while others are active.
+func (b *budget) isBesideOthers(user string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a, now := b.users[user], time.Now()
+	return a != nil && a.isBusy(now) && b.othersActive(now) && b.heldByBusy(now) <= b.beside
 }
 
 func (b *budget) othersActive(now time.Time) bool {
