@@ -224,7 +224,7 @@ func endRoundTrip(ctx context.Context, err error) {
 	if trip.err == nil {
 		operationTime.Record(ctx, seconds, succeeded)
 	} else {
-		kind := errorType(trip.err)
+		kind := errorType(ctx, trip.err)
 		operationTime.Record(ctx, seconds,
 			metric.WithAttributes(semconv.DBSystemNamePostgreSQL, semconv.ErrorTypeKey.String(kind)))
 		if kind == insufficientPrivilege {
@@ -247,8 +247,11 @@ func endRoundTrip(ctx context.Context, err error) {
 const insufficientPrivilege = "42501"
 
 // errorType classifies an error without its message.
-func errorType(err error) string {
+func errorType(ctx context.Context, err error) string {
 	code := SQLState(err)
+	if code == QueryCanceled && ctx.Err() != nil {
+		code, err = "", ctx.Err()
+	}
 	network, isNetwork := errors.AsType[net.Error](err)
 	switch {
 	case code != "":

@@ -175,11 +175,11 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 		spans := o.during(func(ctx context.Context) {
 			ctx, cancel := context.WithCancel(ctx)
 			err := d.DB.Conn(ctx, func(conn *pgx.Conn) error {
-				cancel()
+				time.AfterFunc(50*time.Millisecond, cancel)
 				_, err := conn.Exec(ctx, `select pg_sleep(10)`)
 				return err
 			})
-			if !errors.Is(err, context.Canceled) {
+			if tenancy.SQLState(err) != tenancy.QueryCanceled {
 				t.Errorf("a cancelled query = %v", err)
 			}
 		})

@@ -19,7 +19,10 @@ const (
 )
 
 // Others are the tenants that an attack must not affect.
-type Others struct{ all []*other }
+type Others struct {
+	all     []*other
+	without []time.Duration // what their requests took without an attack, in all rounds
+}
 
 // other is a tenant with a key and a user who is signed in. Its requests come from its own address.
 type other struct {
@@ -37,6 +40,8 @@ type Traffic struct {
 	Failures []string
 	Slowest  []string
 	P99      time.Duration
+
+	took []time.Duration
 }
 
 // shown is how many of the slowest requests, and of the failures, are shown.
@@ -182,9 +187,17 @@ func (o *Others) run(t *Target, duration time.Duration) (result Traffic) {
 	}
 	all.Wait()
 	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
-	result.Requests, result.P99 = len(samples), samples[len(samples)*99/100].took
+	for _, s := range samples {
+		result.took = append(result.took, s.took)
+	}
+	result.Requests, result.P99 = len(samples), p99(result.took)
 	for _, s := range samples[max(0, len(samples)-shown):] {
 		result.Slowest = append(result.Slowest, s.description)
 	}
 	return result
+}
+
+// p99 returns the 99th percentile.
+func p99(took []time.Duration) time.Duration {
+	return slices.Sorted(slices.Values(took))[len(took)*99/100]
 }
