@@ -144,8 +144,8 @@ const (
 	noKey  keys.Permission = "no key" // only outside /api
 )
 
-// disconnectDelay is how long a handler may continue after its client has disconnected, unless it only reads. Many
-// clients do not wait for the response to a write.
+// disconnectDelay is how long the handler of a write may continue after its client has disconnected. Many clients do not
+// wait for the response.
 const disconnectDelay = time.Second
 
 // handler handles a request, or returns an error from which writeError makes the response.
@@ -335,7 +335,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
 		delay := disconnectDelay
-		if r.class().Reads() {
+		if r.method == http.MethodGet {
 			delay = 0
 		}
 		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(delay, cancel) })()

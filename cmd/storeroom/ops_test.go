@@ -104,7 +104,7 @@ var processors = runtime.GOMAXPROCS(0)
 func TestTheGoRuntimeIsConfigured(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ variables, want []string }{
-		{nil, []string{fmt.Sprintf("go_processor_limit %d\n", 2*processors), "go_config_gogc_percent 200\n"}},
+		{nil, []string{fmt.Sprintf("go_processor_limit %d\n", 2*processors), "go_config_gogc_percent 400\n"}},
 		{
 			[]string{"GOMAXPROCS=3", "GOGC=50", "GOMEMLIMIT=300MiB"},
 			[]string{
