@@ -316,7 +316,7 @@ func TestAShortWriteEndsAfterItsClientHasDisconnected(t *testing.T) {
 		method   string
 		seconds  float64
 		finishes bool
-	}{{"POST", 0.3, true}, {"POST", 20, false}, {"GET", 0.3, false}} {
+	}{{"POST", 0.3, true}, {"POST", 20, false}, {"GET", 0.9, false}} {
 		inside, done := make(chan struct{}), make(chan error, 1)
 		var db *tenancy.DB
 		sleep := func(_ http.ResponseWriter, r *http.Request) error {
