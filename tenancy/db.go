@@ -18,8 +18,7 @@
 //   - In a Snapshot, which can read years of sales, hash joins are on, and nested loops and
 //     sorts are off: a join reads both sides once, and groups are hashed. A lateral subquery
 //     still looks up each row.
-//   - A connection makes new plans after maxPlanAge, because a plan for an empty table can
-//     be slow after the table has grown.
+//   - A connection makes new plans after a table has grown four times; see plans.
 //
 // For a table of fewer than 400 rows PostgreSQL can choose any index.
 //

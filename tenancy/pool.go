@@ -32,8 +32,6 @@ const (
 	connsPerThread = 3
 	// groupIdleTime is short because each instance has a pool for each shard group, and periodic work uses all of them.
 	groupIdleTime = 15 * time.Second
-	// maxPlanAge limits how long a connection uses a plan.
-	maxPlanAge = 5 * time.Second
 )
 
 // runtimeParams are the defaults of settings that a connection string may override.
@@ -105,7 +103,8 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 	config.MaxConns = max(config.MaxConns, int32(conns))
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
-	config.PrepareConn = discardOldPlans
+	plans := &plans{}
+	config.PrepareConn = plans.prepare
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTimeout}
 	}
@@ -124,21 +123,10 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
+	plans.pool = pool
 	db := &DB{pool: pool, states: newPoolStates(name)}
 	db.observed = db.observePool()
 	return db, nil
-}
-
-// discardOldPlans discards the plans of a connection every maxPlanAge.
-func discardOldPlans(ctx context.Context, conn *pgx.Conn) (usable bool, err error) {
-	const key = "plans discarded at"
-	data := conn.PgConn().CustomData()
-	if discarded, _ := data[key].(time.Time); time.Since(discarded) < maxPlanAge {
-		return true, nil
-	}
-	data[key] = time.Now()
-	_, err = conn.PgConn().Exec(ctx, `discard plans`).ReadAll()
-	return err == nil, nil
 }
 
 // Close waits for running queries and closes every connection.
