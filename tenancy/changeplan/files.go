@@ -190,7 +190,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 	defer limit.watch(limited, cancel)()
 	go s.keep(limited, tenant, plan.ID, cancel)
 	began := time.Now()
-	details, complete, err := s.planParts(limited, tenant, plan)
+	details, complete, err := s.planParts(limited, tenant, plan, limit.paces())
 	if cause := context.Cause(limited); cause != nil {
 		err = cause
 	}
@@ -220,7 +220,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 
 // planParts replaces the parts of a plan.
 func (s *Store) planParts(
-	ctx context.Context, tenant tenancy.ID, plan Plan,
+	ctx context.Context, tenant tenancy.ID, plan Plan, pacer *pacer,
 ) (details []byte, complete bool, err error) {
 	kind, err := s.kind(plan)
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *Store) planParts(
 	if err != nil {
 		return nil, false, err
 	}
-	files, err := s.openFiles(ctx, tenant, plan.ID)
+	files, err := s.openFiles(ctx, tenant, plan.ID, pacer)
 	if err != nil {
 		return nil, false, err
 	}
@@ -245,7 +245,7 @@ func (s *Store) planParts(
 	if err != nil {
 		return nil, false, err
 	}
-	pacer, stored := s.newPacer(), int64(0)
+	stored := int64(0)
 	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
 		rows := compress(part.Rows)
 		switch stored += int64(len(rows)); {
@@ -277,11 +277,14 @@ func (s *Store) keep(ctx context.Context, tenant tenancy.ID, id int64, lost cont
 // planFiles are files without names in the file system, so that the system deletes them with the process.
 type planFiles struct {
 	ctx   context.Context // reading ends with it
+	pacer *pacer          // reading pauses with it
 	files map[string]*os.File
 }
 
-func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (files *planFiles, err error) {
-	files = &planFiles{ctx, map[string]*os.File{}}
+func (s *Store) openFiles(
+	ctx context.Context, tenant tenancy.ID, id int64, pacer *pacer,
+) (files *planFiles, err error) {
+	files = &planFiles{ctx, pacer, map[string]*os.File{}}
 	defer func() {
 		if err != nil {
 			files.close()
@@ -318,6 +321,7 @@ func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (fil
 			return files, fmt.Errorf("copy %q to a temporary file: %w", next.Name, err)
 		}
 		at = next
+		pacer.wait(ctx)
 	}
 }
 
@@ -335,6 +339,12 @@ func (f *planFiles) close() {
 	}
 }
 
+// wait must be called before reading.
+func (f *planFiles) wait() error {
+	f.pacer.wait(f.ctx)
+	return context.Cause(f.ctx)
+}
+
 // Open implements fs.FS. The file is an io.ReaderAt.
 func (f *planFiles) Open(name string) (fs.File, error) {
 	file := f.files[name]
@@ -345,7 +355,7 @@ func (f *planFiles) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openFile{io.NewSectionReader(file, 0, stat.Size()), fileInfo{stat, name}, f.ctx}, nil
+	return openFile{io.NewSectionReader(file, 0, stat.Size()), fileInfo{stat, name}, f}, nil
 }
 
 // ReadDir implements fs.ReadDirFS, for the directory ".".
@@ -364,12 +374,12 @@ func (f *planFiles) ReadDir(string) (entries []fs.DirEntry, err error) {
 type openFile struct {
 	*io.SectionReader
 	info fs.FileInfo
-	ctx  context.Context
+	of   *planFiles
 }
 
 // Read implements io.Reader.
 func (f openFile) Read(p []byte) (int, error) {
-	if err := context.Cause(f.ctx); err != nil {
+	if err := f.of.wait(); err != nil {
 		return 0, err
 	}
 	return f.SectionReader.Read(p)
@@ -377,7 +387,7 @@ func (f openFile) Read(p []byte) (int, error) {
 
 // ReadAt implements io.ReaderAt.
 func (f openFile) ReadAt(p []byte, at int64) (int, error) {
-	if err := context.Cause(f.ctx); err != nil {
+	if err := f.of.wait(); err != nil {
 		return 0, err
 	}
 	return f.SectionReader.ReadAt(p, at)

@@ -24,9 +24,9 @@ const (
 	tryPause        = time.Second
 )
 
-// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns, and after each part it waits
-// while requests need the database: see pacer. Computing or comparing a plan cannot continue in another turn: if it
-// takes longer than one, a second worker does it, so that no tenant waits for it.
+// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns, and it pauses while requests need
+// the database: see pacer. Computing or comparing a plan cannot continue in another turn: if it takes longer than one, a
+// second worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
@@ -35,7 +35,7 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 			if err := threads.Background(); err != nil {
 				logger.WarnContext(ctx, "change plans have the priority of requests", "error", err)
 			}
-			s.run(ctx, logger, &limit{s.turn, long, s.exchange})
+			s.run(ctx, logger, &limit{s.turn, long, s.exchange, s.newPacer()})
 		})
 	}
 	workers.Wait()
@@ -47,9 +47,10 @@ func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 		claimed, err := s.claim(ctx, after, nil, nil, &limit.long)
 		if len(claimed) > 0 {
 			after = claimed[0].Tenant
-			end, pacer, wasLong := time.Now().Add(s.turn), s.newPacer(), limit.long
+			end, wasLong := time.Now().Add(s.turn), limit.long
+			limit.pacer.begin()
 			err = s.work(ctx, after, claimed[0].Plan, limit, func(Plan) (proceed bool) {
-				pacer.wait(ctx) // work sees that ctx has ended
+				limit.pacer.wait(ctx)
 				return !wasLong && time.Now().Before(end)
 			})
 		}
@@ -236,6 +237,14 @@ type limit struct {
 	time.Duration
 	long     bool // the worker of long plans, which has no limit
 	exchange chan<- struct{}
+	pacer    *pacer
+}
+
+func (l *limit) paces() *pacer {
+	if l == nil {
+		return nil
+	}
+	return l.pacer
 }
 
 // exceeds reports whether the worker must end its work because the time is over.
@@ -268,34 +277,6 @@ func (l *limit) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop
 		end()
 		watches.Wait()
 	}
-}
-
-// After a part, a worker waits for requestWeight times the time for which requests had connections during the part, but
-// at most maxWait times as long as the part took, and half a lease. PostgreSQL answers more slowly during a part, so
-// these pauses limit how many requests overlap with one.
-const (
-	requestWeight = 25
-	maxWait       = 2
-)
-
-// pacer makes a worker wait after each part while requests need the database, so that they are not delayed.
-type pacer struct {
-	db    *tenancy.DB
-	began time.Time
-	used  time.Duration
-}
-
-func (s *Store) newPacer() *pacer { return &pacer{s.db, time.Now(), s.db.Used()} }
-
-func (p *pacer) wait(ctx context.Context) {
-	// The next statement sees that ctx has ended.
-	_ = pause(ctx, pauseAfter(time.Since(p.began), p.db.Used()-p.used))
-	p.began, p.used = time.Now(), p.db.Used()
-}
-
-// pauseAfter returns how long a worker waits after a part that took took, while requests had connections for used.
-func pauseAfter(took, used time.Duration) time.Duration {
-	return min(maxWait*took, requestWeight*used, leaseSeconds*time.Second/2)
 }
 
 // pause waits, or returns the error of ctx.
