@@ -139,19 +139,26 @@ func (o *other) send(t *Target, key, method, path, body string) (status int, res
 	return answer.StatusCode, response, err
 }
 
-// warmUp sends each kind of request twice, so that the measured ones find open connections and prepared statements.
+// warmUp sends each kind of request from many clients at a time, so that the measured ones find open connections with
+// prepared statements, as in a service that has run for some time.
 func (o *Others) warmUp(t *Target) {
 	t.Helper()
+	const clients, requests = 3, 4 * steps // of each tenant
 	var all sync.WaitGroup
 	for _, one := range o.all {
-		all.Go(func() {
-			for range steps {
-				key, method, path, body := one.next()
-				if status, response, err := one.send(t, key, method, path, body); err != nil || status >= 300 {
-					t.Errorf("before the attack, %s %s = %d %.200s, %v", method, path, status, response, err)
+		var mu sync.Mutex
+		for range clients {
+			all.Go(func() {
+				for range requests {
+					mu.Lock()
+					key, method, path, body := one.next()
+					mu.Unlock()
+					if status, response, err := one.send(t, key, method, path, body); err != nil || status >= 300 {
+						t.Errorf("before the attack, %s %s = %d %.200s, %v", method, path, status, response, err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 	all.Wait()
 }
