@@ -2,8 +2,6 @@ package tenancy
 
 import (
 	"context"
-	"math/bits"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +20,7 @@ type plans struct {
 
 	mu       sync.Mutex
 	read     time.Time // when reading the sizes last began
-	sizes    []int     // of the tables, each the power of four of its number of pages
+	sizes    string    // of the tables in pages, as powers of four
 	outdated time.Time // plans from before are for other sizes
 }
 
@@ -55,25 +53,25 @@ func (p *plans) readSizes() {
 	sizes, err := p.querySizes(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil || !slices.Equal(sizes, p.sizes) {
+	if err != nil || sizes != p.sizes {
 		p.sizes, p.outdated = sizes, time.Now()
 	}
 }
 
-func (p *plans) querySizes(ctx context.Context) (sizes []int, err error) {
-	rows, err := p.pool.Query(ctx, `
-		select pg_relation_size(oid) / current_setting('block_size')::int
-		  from pg_class
-		 where relkind = 'r' and relnamespace = any(current_schemas(false)::regnamespace[])
-		 order by oid`)
+// querySizes does not wait for a migration that locks a table.
+func (p *plans) querySizes(ctx context.Context) (sizes string, err error) {
+	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (int, error) {
-		var pages *int64 // null if the table has just been deleted
-		if err := row.Scan(&pages); err != nil || pages == nil {
-			return 0, err
-		}
-		return bits.Len64(uint64(*pages)) / 2, nil
-	})
+	defer conn.Release()
+	results, err := conn.Conn().PgConn().Exec(ctx, `
+		set local lock_timeout = '50ms';
+		select string_agg(floor(ln((1 + pg_relation_size(oid) / 8192)::float8) / ln(4::float8))::text, ' ' order by oid)
+		  from pg_class
+		 where relkind = 'r' and relnamespace = any(current_schemas(false)::regnamespace[])`).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	return string(results[1].Rows[0][0]), nil
 }

@@ -133,7 +133,7 @@ func (s *SQL) describe(t *testing.T, message string) string {
 	}
 	query := dedent(executed.Query)
 	if strings.HasPrefix(query, "select set_config(") || strings.HasPrefix(query, "select to_regclass(") ||
-		strings.HasPrefix(query, "SELECT 1 FROM ONLY ") {
+		strings.HasPrefix(query, "set local lock_timeout") || strings.HasPrefix(query, "SELECT 1 FROM ONLY ") {
 		return ""
 	}
 	lines := []string{query, "", planHeader + s.version + ":"}

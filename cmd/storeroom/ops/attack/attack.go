@@ -38,7 +38,7 @@ type Target struct {
 	Environ []string
 	// SQL runs a statement as a superuser.
 	SQL func(statement string)
-	// Divisor divides the number of products and orders of tenants with many.
+	// Divisor divides the number of products and orders of tenants with many, and of requests before an attack.
 	Divisor int
 
 	count   int      // of tenants so far

@@ -143,7 +143,7 @@ func (o *other) send(t *Target, key, method, path, body string) (status int, res
 // prepared statements, as in a service that has run for some time.
 func (o *Others) warmUp(t *Target) {
 	t.Helper()
-	const clients, requests = 3, 4 * steps // of each tenant
+	clients, requests := max(1, 3/t.Divisor), max(1, 4/t.Divisor)*steps // of each tenant
 	var all sync.WaitGroup
 	for _, one := range o.all {
 		var mu sync.Mutex
