@@ -877,8 +877,9 @@ func TestAnOldPlanIsNotApplied(t *testing.T) {
 // await waits until a plan has a state.
 func (s setup) await(t *testing.T, id int64, state changeplan.State) {
 	t.Helper()
+	ctx := tenancy.InBackground(t.Context()) // workers pause for requests
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		plan, err := s.Get(t.Context(), s.tenant, id)
+		plan, err := s.Get(ctx, s.tenant, id)
 		if err != nil {
 			t.Fatal(err)
 		}
