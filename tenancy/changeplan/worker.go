@@ -240,6 +240,7 @@ type limit struct {
 	pacer    *pacer
 }
 
+// paces returns the pacer of a worker, or nil for a request or a command, which do not pause.
 func (l *limit) paces() *pacer {
 	if l == nil {
 		return nil
