@@ -60,6 +60,7 @@ func NewOthers(t *Target, count int) *Others {
 		}}
 		t.Cleanup(one.client.CloseIdleConnections)
 		one.fill(t)
+		one.sent = len(o.all) // tenants send different requests at a time
 		one.Cookie = t.signIn(one.client, one.Slug)
 		for n := range one.uncached {
 			one.uncached[n] = t.newKey(one.Slug)
