@@ -189,22 +189,18 @@ func (c *clients) header(n, length int) string {
 	return text + "\r\n"
 }
 
-// dial opens a connection that closes when the attack ends. The result is nil if the service does not accept the
-// connection.
-func (c *clients) dial() net.Conn { return c.dialWith(nil) }
-
-// dialToWait is dial for a client that does not read all responses. The receive buffer is as small as the system allows.
-// A client that reads all would use more CPU time with it than the service.
-func (c *clients) dialToWait() net.Conn {
-	return c.dialWith(func(_, _ string, raw syscall.RawConn) (err error) {
-		controlErr := raw.Control(func(fd uintptr) {
-			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1)
-		})
-		return errors.Join(err, controlErr)
+// smallBuffer makes the receive buffer of a connection as small as the system allows. It is for clients that do not
+// read all responses: others would use more CPU time with it than the service.
+func smallBuffer(_, _ string, raw syscall.RawConn) (err error) {
+	controlErr := raw.Control(func(fd uintptr) {
+		err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1)
 	})
+	return errors.Join(err, controlErr)
 }
 
-func (c *clients) dialWith(control func(network, address string, raw syscall.RawConn) error) net.Conn {
+// dial opens a connection that closes when the attack ends. Control may be nil. The result is nil if the service does
+// not accept the connection.
+func (c *clients) dial(control func(network, address string, raw syscall.RawConn) error) net.Conn {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, 1)}, Control: control}
 	conn, err := dialer.DialContext(c.ctx, "tcp", c.Address)
 	if err != nil {
@@ -217,7 +213,7 @@ func (c *clients) dialWith(control func(network, address string, raw syscall.Raw
 
 // hold sends a header and a body, and keeps the connection until the attack ends. It reads only the status.
 func (c *clients) hold(header, body string) {
-	conn := c.dialToWait()
+	conn := c.dial(smallBuffer)
 	if conn == nil {
 		return
 	}
@@ -241,7 +237,7 @@ func (c *clients) countStatus(conn net.Conn) {
 
 // readSlowly sends a request and reads a kilobyte of the response every 100 ms.
 func (c *clients) readSlowly(request string) {
-	conn := c.dialToWait()
+	conn := c.dial(smallBuffer)
 	if conn == nil {
 		return
 	}
@@ -255,7 +251,7 @@ func (c *clients) readSlowly(request string) {
 
 // readAll sends requests and discards the responses until the service closes the connection.
 func (c *clients) readAll(requests string) {
-	conn := c.dial()
+	conn := c.dial(nil)
 	if conn == nil {
 		return
 	}
@@ -267,7 +263,7 @@ func (c *clients) readAll(requests string) {
 
 // trickle sends a header, and then a byte of the rest at a time.
 func (c *clients) trickle(header, rest string, pause time.Duration) {
-	conn := c.dial()
+	conn := c.dial(nil)
 	if conn == nil {
 		return
 	}
