@@ -174,7 +174,8 @@ func file[T any](
 	if err != nil {
 		return err
 	}
-	turns := &turnWriter{ctx: ctx, turn: admission.FromContext(ctx).Turn(), to: entry}
+	ticket := admission.FromContext(ctx)
+	turns := &turnWriter{ctx: ctx, ticket: ticket, turn: ticket.Turn(), to: entry, began: time.Now()}
 	buffer := bufio.NewWriterSize(turns, chunk)
 	rows := 0
 	err = export.CSV(buffer, sheet(func(write func(T) error) error {
@@ -195,15 +196,22 @@ func file[T any](
 	return nil
 }
 
-// turnWriter compresses in turns with other requests. It uses no CPU while PostgreSQL reads the next rows.
+// turnWriter compresses in turns with other requests, and pauses while other tenants are active. It uses no CPU while
+// PostgreSQL reads the next rows.
 type turnWriter struct {
-	ctx  context.Context
-	turn *admission.Turn
-	to   io.Writer
+	ctx    context.Context
+	ticket *admission.Ticket
+	turn   *admission.Turn
+	to     io.Writer
+	began  time.Time // the work since the last pause
 }
 
 // Write implements io.Writer.
 func (t *turnWriter) Write(b []byte) (int, error) {
+	if err := t.ticket.Pause(t.ctx, time.Since(t.began)); err != nil {
+		return 0, err
+	}
+	t.began = time.Now()
 	if err := t.turn.Next(t.ctx); err != nil {
 		return 0, err
 	}

@@ -18,13 +18,13 @@
 //	writes       2/3 P   1/4    the same, for other short work; a busy user has 1/24 P and at least CPUs/2 while others
 //	                            are active
 //	long         1/4 P   1      the same, for reports, bulk requests and exports of lists; busy users together have
-//	                            1/12 P, or 1/24 P while others are active; one user may have 1/12 P while others have
-//	                            none
+//	                            1/12 P, or 1/24 P while others are active, and pause after each use for as long as it
+//	                            took, up to 100 ms; one user may have 1/12 P while others have none
 //	files        1/4 P   1      the same, while the rows of an exported report are written; until the first row, the
 //	                            export also counts as long, and for a busy user until the last one while others are
 //	                            active
 //	archives     1/8 P   1      the same, of files, while an archive reads all rows in one transaction, which can take
-//	                            minutes
+//	                            minutes; while others are active, it pauses half of the time
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
 //	settings     1/8 P   1/2    while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
@@ -133,6 +133,7 @@ func New(pool int) *Controller {
 	c.writes.busy, c.writes.beside, c.writes.shareBeside = c.writes.size, c.writes.size, c.reads.beside
 	c.long.busy = int64(max(1, pool/12))
 	c.long.beside = int64(max(1, pool/24))
+	c.long.pauses = true
 	c.long.lowUse = c.long.busy
 	c.long.short = int64(pool / 12)
 	return c

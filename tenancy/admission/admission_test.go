@@ -312,61 +312,100 @@ func TestAnExportOfABusyUserRemainsLongWorkWhileOthersAreActive(t *testing.T) {
 	})
 }
 
-func TestCopiesOfABusyUserTakeHalfOfTheTimeWhileOthersAreActive(t *testing.T) {
+func TestABusyUserPausesHalfOfTheTimeWhileOthersAreActive(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		acquire func(*Ticket, context.Context) (release func(), err error)
+		budget  func(*Controller) *budget
+	}{
+		{"copies", (*Ticket).Copy, func(c *Controller) *budget { return c.copies }},
+		{"bulk requests", (*Ticket).Connection, func(c *Controller) *budget { return c.long }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := New(24)
+				use := func(user string, length time.Duration) (waited time.Duration) {
+					t.Helper()
+					began := time.Now()
+					release, err := test.acquire(c.Enter(user, Bulk), t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					waited = time.Since(began)
+					time.Sleep(length)
+					release()
+					return waited
+				}
+				useConnection := func(user string) {
+					t.Helper()
+					release, err := c.Enter(user, Write).Connection(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					release()
+				}
+				use("busy", 2*time.Second)
+				time.Sleep(2 * othersTime) // the user had little use when it began
+				for range 1000 {
+					if waited := use("busy", time.Millisecond); waited != 0 {
+						t.Fatalf("a busy user waited %v while no other is active", waited)
+					}
+				}
+				var waited time.Duration
+				for range 1000 {
+					useConnection("other")
+					waited += use("busy", time.Millisecond)
+					if waited := use("other", 0); waited != 0 {
+						t.Fatalf("a user with little use waited %v", waited)
+					}
+				}
+				if waited < 990*time.Millisecond || waited > 1010*time.Millisecond {
+					t.Errorf("a busy user worked for 1 s and waited %v, want about 1 s", waited)
+				}
+				release, err := test.acquire(c.Enter("busy", Bulk), t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Second)
+				useConnection("other")
+				release()
+				if waited := use("busy", 0); waited != maxPause {
+					t.Errorf("after work of 10 s, a busy user waited %v, want %v", waited, maxPause)
+				}
+				time.Sleep(time.Second)
+				if b := test.budget(c); b.held != 0 || b.paused != 0 || len(b.holders) > 0 {
+					t.Errorf("%d held, %d paused, %d users hold something, want none", b.held, b.paused, len(b.holders))
+				}
+			})
+		})
+	}
+}
+
+func TestAnArchivePausesWhileOthersAreActive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := New(24)
-		copyPart := func(user string, length time.Duration) (waited time.Duration) {
+		archive := c.Enter("archive", Archive)
+		pause := func(worked, want time.Duration) {
 			t.Helper()
 			began := time.Now()
-			release, err := c.Enter(user, Bulk).Copy(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			waited = time.Since(began)
-			time.Sleep(length)
-			release()
-			return waited
-		}
-		useConnection := func(user string) {
-			t.Helper()
-			release, err := c.Enter(user, Write).Connection(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			release()
-		}
-		for range 1000 {
-			if waited := copyPart("busy", time.Millisecond); waited != 0 {
-				t.Fatalf("a busy user waited %v while no other is active", waited)
+			if err := archive.Pause(t.Context(), worked); err != nil || time.Since(began) != want {
+				t.Errorf("an archive paused %v after work of %v, %v, want %v", time.Since(began), worked, err, want)
 			}
 		}
-		var waited time.Duration
-		for range 1000 {
-			useConnection("other")
-			waited += copyPart("busy", time.Millisecond)
-			if waited := copyPart("other", 0); waited != 0 {
-				t.Fatalf("a user with little use waited %v", waited)
-			}
+		pause(time.Millisecond, 0)
+		mustHold(t, 1, c.Enter("other", Write).Connection)
+		pause(time.Millisecond, time.Millisecond)
+		pause(10*time.Second, maxPause)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := archive.Pause(ctx, time.Millisecond); !errors.Is(err, context.Canceled) {
+			t.Errorf("a pause of a request that has ended = %v, want context.Canceled", err)
 		}
-		if waited < 990*time.Millisecond || waited > 1010*time.Millisecond {
-			t.Errorf("copies of a busy user took 1 s and waited %v, want about 1 s", waited)
-		}
-		release, err := c.Enter("busy", Bulk).Copy(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Second)
-		useConnection("other")
-		release()
-		if waited := copyPart("busy", 0); waited != maxPause {
-			t.Errorf("after a copy of 10 s, a busy user waited %v, want %v", waited, maxPause)
-		}
-		time.Sleep(time.Second)
-		if c.copies.held != 0 || c.copies.paused != 0 || len(c.copies.holders) > 0 {
-			t.Errorf("%d held, %d paused, %d users hold something, want none",
-				c.copies.held, c.copies.paused, len(c.copies.holders))
-		}
+		time.Sleep(2 * othersTime)
+		pause(time.Millisecond, 0)
 	})
 }
 
@@ -877,7 +916,7 @@ func TestWithoutATicketNothingIsLimited(t *testing.T) {
 	t.Parallel()
 	ticket := FromContext(t.Context())
 	mustHold(t, 100, ticket.Connection)
-	if err := ticket.Turn().Next(t.Context()); err != nil {
+	if err := errors.Join(ticket.Turn().Next(t.Context()), ticket.Pause(t.Context(), time.Hour)); err != nil {
 		t.Error(err)
 	}
 }

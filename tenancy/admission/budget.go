@@ -88,7 +88,7 @@ const (
 	othersTime = time.Second
 	othersUse  = 0.25
 	// pauseAfter is the use before a pause. A timer is too coarse for the time of a single copy. maxPause bounds a pause
-	// after a copy that has waited for the disk.
+	// after a long report, or a copy that has waited for the disk.
 	pauseAfter = 5 * time.Millisecond
 	maxPause   = 100 * time.Millisecond
 )

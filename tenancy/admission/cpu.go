@@ -22,6 +22,20 @@ func (t *Ticket) Copy(ctx context.Context) (release func(), err error) {
 	return t.acquire(ctx, 1, t.controller.copies)
 }
 
+// Pause waits for as long as the request has worked since the last call, up to maxPause, if other users are active. A
+// request that holds a connection for long must call it every few milliseconds.
+func (t *Ticket) Pause(ctx context.Context, worked time.Duration) error {
+	if t == nil || !t.controller.connections.othersActive(time.Now()) {
+		return nil
+	}
+	select {
+	case <-time.After(min(worked, maxPause)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // turnLength is how long a request may use a CPU while others wait.
 const turnLength = 10 * time.Millisecond
 
