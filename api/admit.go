@@ -136,7 +136,8 @@ func (w copyWriter) Write(p []byte) (int, error) {
 
 const (
 	// A Read of fewer bytes than smallRead uses too much CPU time per byte: the chunks are tiny, or the client is slow.
-	smallRead = 1 << 10
+	// After largestSmall bytes, the next Read counts as a copy.
+	smallRead, largestSmall = 1 << 10, 4 << 10
 	// readTurn is longer than the CPU time of a Read. A Read that takes longer is waiting for its client.
 	readTurn = time.Millisecond
 )
@@ -157,8 +158,8 @@ type timedBody struct {
 
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
-	if b.small && b.read >= largePart {
-		release, err := b.ticket.CPU(b.ctx)
+	if b.small && b.read >= largestSmall {
+		release, err := b.ticket.Copy(b.ctx)
 		if err != nil {
 			return 0, err
 		}

@@ -472,7 +472,10 @@ func TestLargeBodiesAndResponsesWaitForACPU(t *testing.T) {
 		c.wantStatus = 200
 		a.try(t, c)
 	}
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, (*admission.Ticket).CPU)
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Read, func(t *admission.Ticket, ctx context.Context) (func(), error) {
+		turn := t.Turn()
+		return turn.End, turn.Next(ctx)
+	})
 	for _, c := range large {
 		c.wantStatus, c.wantCode = 503, ServiceUnavailable
 		a.try(t, c)
@@ -489,8 +492,8 @@ func TestLargeBodiesAndResponsesWaitForACPU(t *testing.T) {
 	}
 }
 
-// Tiny chunks cost so much that reading them waits for a CPU after the first part. Nothing waits for a slow client.
-func TestTinyChunksWaitForACPU(t *testing.T) {
+// Tiny chunks cost so much that reading them counts as copying. Nothing waits for a slow client.
+func TestTinyChunksCountAsCopies(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withShortWait)
 	request := "POST /api/products HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + a.key +
@@ -509,13 +512,13 @@ func TestTinyChunksWaitForACPU(t *testing.T) {
 		}
 		return string(answer)
 	}
-	tiny := strings.Repeat("1\r\n \r\n", largePart+2000) + "0\r\n\r\n"
+	tiny := strings.Repeat("1\r\n \r\n", largestSmall+2000) + "0\r\n\r\n"
 	if answer := send(tiny); !strings.HasPrefix(answer, "HTTP/1.1 400") {
 		t.Errorf("= %q, want 400 for a body of spaces", answer)
 	}
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, (*admission.Ticket).CPU)
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, (*admission.Ticket).Copy)
 	if answer := send(tiny); !strings.HasPrefix(answer, "HTTP/1.1 503") {
-		t.Errorf("= %q, want 503 while the CPU is in use", answer)
+		t.Errorf("= %q, want 503 while a part of another body is copied", answer)
 	}
 	if answer := send("2\r\n{}\r\n0\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 422") {
 		t.Errorf("a small body = %q, want 422", answer)

@@ -30,7 +30,8 @@
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	copies       CPUs/2  1      while up to 64 KiB of a large body are copied into a file, or hashed for an
-//	                            Idempotency-Key; busy users have half of the time while others are active
+//	                            Idempotency-Key, and while tiny chunks of a body are read; busy users have half of the
+//	                            time while others are active
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
 //	                            at most 12 MiB for the bytes of a body and 32 MiB for its values
 //	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression

@@ -8,18 +8,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy/threads"
 )
 
-// CPU waits until the request may use a CPU for a moment. release may be called several times.
-func (t *Ticket) CPU(ctx context.Context) (release func(), err error) {
-	if release, err = t.acquire(ctx, 1, t.controller.cpu); err != nil {
+// Copy waits until the request may copy, read or hash a part of a large body, which takes less than a millisecond.
+// Without it, senders of many large bodies would use all CPUs; with a Turn, copies would wait for longer work. release
+// may be called several times.
+func (t *Ticket) Copy(ctx context.Context) (release func(), err error) {
+	if release, err = t.acquire(ctx, 1, t.controller.copies); err != nil {
 		return nil, err
 	}
 	return sync.OnceFunc(release), nil
-}
-
-// Copy waits until the request may copy or hash a part of a large body, which takes less than a millisecond. Without
-// it, senders of many large bodies would use all CPUs; with CPU, copies would wait for longer work.
-func (t *Ticket) Copy(ctx context.Context) (release func(), err error) {
-	return t.acquire(ctx, 1, t.controller.copies)
 }
 
 // Pause waits for as long as the request has worked since the last call, up to maxPause, if other users are active. A
