@@ -21,7 +21,7 @@ const (
 // Others are the tenants that an attack must not affect.
 type Others struct {
 	all     []*other
-	without []time.Duration // what their requests took without an attack, in all rounds
+	without []time.Duration // what their last requests without an attack took
 }
 
 // other is a tenant with a key and a user who is signed in. Its requests come from its own address.
