@@ -211,10 +211,10 @@ func (t *turnWriter) Write(b []byte) (int, error) {
 	if err := t.ticket.Pause(t.ctx, time.Since(t.began)); err != nil {
 		return 0, err
 	}
-	t.began = time.Now()
 	if err := t.turn.Next(t.ctx); err != nil {
 		return 0, err
 	}
+	t.began = time.Now() // waiting for a turn is no work
 	defer t.turn.End()
 	return t.to.Write(b)
 }
