@@ -4,10 +4,12 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,5 +169,34 @@ func TestAFailedArchiveAbortsTheConnection(t *testing.T) {
 	early := a.try(t, call{path: "/api/archive", wantStatus: 500})
 	if early.Header.Get("Content-Disposition") != "" {
 		t.Errorf("headers = %v", early.Header)
+	}
+}
+
+// Exports of names and e-mail addresses are in the audit log: files that a key may not fill with them are not.
+func TestExportsOfCustomersAreInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustManyOrders(t)
+	withoutNames := a.mustKey(t, a.tenant, "orders:read,reports:read")
+	const report = "/api/reports/export/customers?from=2026-03-01&to=2026-03-31"
+	for _, c := range []call{
+		{method: "HEAD", path: "/api/customers/export"}, {path: "/api/customers/export?search=ann"},
+		{path: "/api/customers/C-1/data"}, {path: "/api/orders/export?format=ndjson"},
+		{path: "/api/orders/export", key: withoutNames}, {path: report, key: withoutNames}, {path: report},
+	} {
+		c.wantStatus = 200
+		a.try(t, c)
+	}
+	var got []string
+	log, _, err := tenancy.AuditLog(t.Context(), a.DB, a.tenant.ID, "customer.export", 1, 10)
+	for _, entry := range slices.Backward(log) {
+		got = append(got, fmt.Sprint(entry.Actor, ": ", entry.Target, " ", entry.Details["filters"]))
+	}
+	want := []string{
+		"API key test full: customers.csv [search]", "API key test full: customer C-1 <nil>",
+		"API key test full: orders.ndjson <nil>", "API key test full: report of customers.csv [from to]",
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("the audit log has %q, %v, want %q", got, err, want)
 	}
 }

@@ -48,7 +48,8 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 		return err
 	}
 	s.Keys.Used(p)
-	stateOf(r).principal = p
+	state := stateOf(r)
+	state.principal, state.tenant = p, p.Tenant.ID
 	name := strconv.AppendInt([]byte("t:"), int64(p.Tenant.ID), 10)
 	release := s.Admission.Enter(p.Tenant.ID.User(), admission.Unauthenticated).Decision(r.Context())
 	d := s.Limiter.Take(r.Context(), string(name), p.Tenant.Limit())
@@ -151,6 +152,18 @@ func bearerToken(r *http.Request) (string, error) {
 	return strings.TrimLeft(token, " "), nil
 }
 
+// challenge returns the value of WWW-Authenticate. It says that the key is not valid only if the request has one: see
+// section 3.1 of RFC 6750.
+func challenge(r *http.Request) string {
+	for _, value := range r.Header.Values("Authorization") {
+		scheme, token, _ := strings.Cut(value, " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.Trim(token, " ") != "" {
+			return `Bearer error="invalid_token"`
+		}
+	}
+	return "Bearer"
+}
+
 // rateLimitHeaders are X-RateLimit-… in the form of http.Header, so that no request converts them.
 var rateLimitHeaders = [...]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
 
@@ -215,5 +228,6 @@ func parseAddress(text string) (netip.Addr, bool) {
 
 // keyActor returns the key of a request as change plans and the audit log name it.
 func (s *Server) keyActor(r *http.Request) tenancy.Actor {
-	return tenancy.Actor{Name: "API key " + principal(r).KeyName, Address: s.clientIP(r).String()}
+	key := principal(r)
+	return tenancy.Actor{KeyID: &key.KeyID, Name: "API key " + key.KeyName, Address: s.clientIP(r).String()}
 }

@@ -78,24 +78,51 @@ func TestContentTypeMustBeJSON(t *testing.T) {
 			"application/json-patch+json", "application/merge-patch+json", "text/json", "application/json; charset",
 			"application/json; version=1", "json",
 		} {
-			if strings.HasSuffix(route.path, "/images") && strings.HasPrefix(kind, "multipart") {
+			if strings.HasSuffix(route.path, "/images") && strings.HasPrefix(kind, "multipart") ||
+				route.method == "PATCH" && kind == patchType {
 				continue // this route accepts it
 			}
 			route.header, route.body = http.Header{"Content-Type": {kind}}, `{}`
 			route.wantStatus, route.wantCode = http.StatusUnsupportedMediaType, UnsupportedMediaType
-			a.try(t, route)
+			a.tryUnsupported(t, route, fmt.Sprintf("%q", kind))
 		}
-		route.header = http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}
-		a.try(t, route)
+		for _, encoding := range []string{"gzip", "br, identity", "x"} {
+			kind := "application/json"
+			if strings.HasSuffix(route.path, "/images") {
+				kind = "multipart/form-data; boundary=x"
+			}
+			route.header = http.Header{"Content-Type": {kind}, "Content-Encoding": {encoding}}
+			a.tryUnsupported(t, route, fmt.Sprintf("The Content-Encoding %q", encoding))
+		}
 	}
 	for _, kind := range []string{
 		"application/json", "application/json; charset=utf-8", `Application/JSON;charset="UTF-8"`,
-		"application/json ; charset=iso-8859-1",
+		"application/json ; charset=iso-8859-1", "application/merge-patch+json", "application/merge-patch+json;charset=x",
 	} {
 		a.try(t, call{
 			method: "PATCH", path: fmt.Sprintf("/api/products/%d", id), body: `{}`, header: http.Header{"Content-Type": {kind}},
 			wantStatus: 200,
 		})
+	}
+}
+
+// tryUnsupported wants a message that names what is wrong, and headers with what the route accepts.
+func (a *testAPI) tryUnsupported(t *testing.T, c call, named string) {
+	t.Helper()
+	got := a.try(t, c)
+	message := mustDecode[errorResponse](t, got.body).Error.Message
+	if named == `""` {
+		named = "is missing"
+	}
+	if !strings.Contains(message, named) {
+		t.Errorf("%s %s: %q does not name %s", c.method, c.path, message, named)
+	}
+	want := ""
+	if c.method == "PATCH" {
+		want = "application/json, application/merge-patch+json"
+	}
+	if h := got.Header; h.Get("Accept-Encoding") != "identity" || h.Get("Accept-Patch") != want {
+		t.Errorf("%s %s: Accept-Encoding %q, Accept-Patch %q", c.method, c.path, h.Get("Accept-Encoding"), h.Get("Accept-Patch"))
 	}
 }
 
@@ -508,7 +535,7 @@ func TestInvalidReportParameters(t *testing.T) {
 			"to=2026-03-01":                 {`{"from":["must be given together with the other end of the range"]}`},
 			"from=2026-13-01&to=2026-03-01": {`{"from":["` + date},
 			"from=2026-03-02&to=2026-03-01": {`{"to":["must not be before from"]}`},
-			"sort=orders":                   {`"sort":["must be one of revenue, units, margin"]`}, "sort=": {`"sort":["`},
+			"sort=orders":                   {`"sort":["must be one of revenue, net_revenue, units, margin"]`}, "sort=": {`"sort":["`},
 			"sort=name": {`"sort":["`}, "direction=up": {`"direction":["must be one of asc, desc"]`},
 			"per_page=101": {`"per_page":["must be between 1 and 100"]`}, "per_page=0": {`"per_page":["`},
 			"page=0":        {`"page":["`},
@@ -564,7 +591,8 @@ func TestInvalidCustomReports(t *testing.T) {
 	}
 	metrics := func(list string) string { return `{"from":"2026-03-01","to":"2026-03-31","metrics":` + list + `}` }
 	all := `"revenue","orders","avg_order_value","gross_profit","margin_percent","units_sold","discounts","tax","refunds",` +
-		`"gross_sales","net_revenue","shipping","total","items"`
+		`"gross_sales","net_revenue","shipping","total","items","net_gross_profit","net_margin_percent","units_returned",` +
+		`"refunded_revenue","returned_cost"`
 	for body, details := range map[string]string{
 		`{}`:                                     `{"from":["is required"],"metrics":["is required"],"to":["is required"]}`,
 		`{"from":null,"to":null,"metrics":null}`: `{"from":["is required"],"metrics":["is required"],"to":["is required"]}`,
@@ -576,9 +604,9 @@ func TestInvalidCustomReports(t *testing.T) {
 		metrics(`"revenue"`):             `{"metrics":["must be an array of strings"]}`,
 		metrics(`{"revenue":true}`):      `{"metrics":["must be an array of strings"]}`,
 		metrics(`["revenue","revenue"]`): `{"metrics[1]":["must not be a duplicate"]}`,
-		metrics(`["Revenue","profit",5]`): `{"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],` +
-			`"metrics[1]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],"metrics[2]":["must be a string"]}`,
-		metrics(`[` + all + `,"revenue"]`):                                                `{"metrics":["must have at most 14 elements"]}`,
+		metrics(`["Revenue","profit",5]`): `{"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items, net_gross_profit, net_margin_percent, units_returned, refunded_revenue, returned_cost"],` +
+			`"metrics[1]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items, net_gross_profit, net_margin_percent, units_returned, refunded_revenue, returned_cost"],"metrics[2]":["must be a string"]}`,
+		metrics(`[` + all + `,"revenue"]`):                                                `{"metrics":["must have at most 19 elements"]}`,
 		with(`"group_by":"year"`):                                                         `{"group_by":["must be one of day, week, month, channel, category, seller"]}`,
 		with(`"group_by":""`):                                                             `{"group_by":["must be one of day, week, month, channel, category, seller"]}`,
 		with(`"group_by":["day"]`):                                                        `{"group_by":["must be a string"]}`,
@@ -595,7 +623,7 @@ func TestInvalidCustomReports(t *testing.T) {
 		`{"period":7,"metrics":["revenue"]}`:                                              `{"period":["must be a string"]}`,
 		`{"period":null,"metrics":["revenue"]}`:                                           `{"from":["is required"],"to":["is required"]}`,
 		with(`"compare":true,"page":1`):                                                   `{"compare":["is not a known field"],"page":["is not a known field"]}`,
-		`{"to":"x","metrics":["y"],"group_by":"z","filters":{"f":1},"explain":2,"odd":3}`: `{"explain":["must be true or false"],"filters.f":["is not a known field"],"from":["is required"],"group_by":["must be one of day, week, month, channel, category, seller"],"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],"odd":["is not a known field"],"to":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
+		`{"to":"x","metrics":["y"],"group_by":"z","filters":{"f":1},"explain":2,"odd":3}`: `{"explain":["must be true or false"],"filters.f":["is not a known field"],"from":["is required"],"group_by":["must be one of day, week, month, channel, category, seller"],"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items, net_gross_profit, net_margin_percent, units_returned, refunded_revenue, returned_cost"],"odd":["is not a known field"],"to":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
 	} {
 		a.try(t, call{
 			method: "POST", path: "/api/reports/custom", body: body, wantStatus: 422, wantCode: ValidationError,
@@ -635,7 +663,7 @@ func TestInvalidReportFiles(t *testing.T) {
 		"channels?sort=revenue": {`"sort":["is not a known`}, "customers?category_id=1": {`"category_id":["is not a known`},
 		"customers?compare=true":                                   {`"compare":["is not a known`},
 		"sales-summary?from=2026-03-01&to=2026-03-31&sort=revenue": {`"sort":["is not a known`},
-		"products?sort=orders":                                     {`"sort":["must be one of revenue, units, margin"]`},
+		"products?sort=orders":                                     {`"sort":["must be one of revenue, net_revenue, units, margin"]`},
 		"customers?sort=units":                                     {`"sort":["must be one of revenue, orders, last_order"]`},
 		"customers?format=ods&sort=x&direction=y&channel=Z&from=2026-02-30&odd=1": {
 			`"channel":["`, `"direction":["`, `"format":["`, `"from":["`, `"odd":["`, `"sort":["`, `"to":["`,

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"unicode/utf8"
 
@@ -12,8 +11,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
-// readBody reads a request body, which must be one JSON object with the content type
-// application/json. The path of such a request takes no parameters.
+// readBody reads a request body, which must be one JSON object. The path of such a request takes no parameters.
 func readBody(r *http.Request) (*object, error) {
 	if err := checkHeader(r); err != nil {
 		return nil, err
@@ -29,10 +27,7 @@ func checkHeader(r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
 	}
-	if !hasJSONContent(r.Header) {
-		return &apiError{code: UnsupportedMediaType}
-	}
-	return nil
+	return checkJSONContent(r)
 }
 
 // readOptionalBody is readBody for routes where an empty body means an empty object.
@@ -43,8 +38,9 @@ func readOptionalBody(r *http.Request) (*object, error) {
 		return nil, err
 	case len(raw) == 0:
 		return &object{errs: tenancy.InvalidError{}}, nil
-	case !hasJSONContent(r.Header):
-		return nil, &apiError{code: UnsupportedMediaType}
+	}
+	if err := checkJSONContent(r); err != nil {
+		return nil, err
 	}
 	return parseInTurn(r, raw)
 }
@@ -57,15 +53,6 @@ func readNoFields(r *http.Request) error {
 	}
 	body.rejectUnknown()
 	return body.errs.Err()
-}
-
-// hasJSONContent accepts application/json with any charset and without compression.
-func hasJSONContent(h http.Header) bool {
-	encoding := h.Get("Content-Encoding")
-	mediaType, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
-	delete(parameters, "charset")
-	return err == nil && mediaType == "application/json" && len(parameters) == 0 &&
-		(encoding == "" || encoding == "identity")
 }
 
 // body returns the whole body.

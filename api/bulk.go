@@ -160,8 +160,8 @@ func readBulk(r *http.Request, q *query, field string) (*bulkBody, error) {
 	if err := q.err(); err != nil {
 		return nil, err
 	}
-	if !hasJSONContent(r.Header) {
-		return nil, &apiError{code: UnsupportedMediaType}
+	if err := checkJSONContent(r); err != nil {
+		return nil, err
 	}
 	b := &bulkBody{spool: stateOf(r).body, turn: turnFor(r), malformed: map[int]error{}}
 	if err := b.spool.Reserve(r.Context()); err != nil {

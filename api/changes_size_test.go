@@ -2,4 +2,4 @@
 
 package api
 
-const changeHistories = 12 // of TestAReaderOfChangesHasTheObjectsOfTheDatabase
+const changeHistories = 6 // of TestAReaderOfChangesHasTheObjectsOfTheDatabase

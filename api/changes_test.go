@@ -291,7 +291,7 @@ func TestWaitingForAChange(t *testing.T) {
 	a.server.Feed.StopWaiting()
 	select {
 	case <-waited:
-	case <-time.After(5 * time.Second):
+	case <-time.After(15 * time.Second): // less than the wait
 		t.Error("a waiting client keeps the server from shutting down")
 	}
 }
@@ -337,7 +337,7 @@ func TestAMessageEndsBeforeASlowObject(t *testing.T) {
 	if _, err := a.server.EncodeChanges(short, a.tenant.ID, true, entries); err == nil {
 		t.Error("a message without an object is no error")
 	}
-	second, cancel := context.WithTimeout(t.Context(), time.Second)
+	second, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	texts, err := a.server.EncodeChanges(second, a.tenant.ID, true, entries[1:])
 	if err != nil || len(texts) != 1 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -78,7 +79,7 @@ func (s *Server) showCustomer(w http.ResponseWriter, r *http.Request, id string)
 
 // eraseCustomer handles DELETE /api/customers/{customer_id}.
 func (s *Server) eraseCustomer(w http.ResponseWriter, r *http.Request, id string) error {
-	if err := s.Sales.EraseCustomer(r.Context(), tenant(r), id, s.keyActor(r)); err != nil {
+	if err := imports.EraseCustomer(r.Context(), s.DB, tenant(r), s.keyActor(r), id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -87,7 +88,7 @@ func (s *Server) eraseCustomer(w http.ResponseWriter, r *http.Request, id string
 
 // showCustomerData handles GET /api/customers/{customer_id}/data.
 func (s *Server) showCustomerData(w http.ResponseWriter, r *http.Request, id string) error {
-	return s.sendCustomer(w, r, tenant(r), id)
+	return s.sendCustomer(w, r, tenant(r), id, s.keyActor(r))
 }
 
 // responseJSON is the stored response to a request with an Idempotency-Key.
@@ -98,8 +99,10 @@ type responseJSON struct {
 }
 
 // sendCustomer sends one JSON file with all data about a customer: the customer, its orders and the stored responses
-// that contain it.
-func (s *Server) sendCustomer(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string) error {
+// that contain it. The audit log records who gets it.
+func (s *Server) sendCustomer(
+	w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string, by tenancy.Actor,
+) error {
 	file := &download{w: w, timeout: s.limits.readerTimeout, contentType: jsonType, name: "customer.json"}
 	customer, err := s.Sales.Customer(r.Context(), tenant, id)
 	if err != nil {
@@ -112,6 +115,9 @@ func (s *Server) sendCustomer(w http.ResponseWriter, r *http.Request, tenant ten
 	if r.Method == http.MethodHead {
 		file.start()
 		return nil
+	}
+	if err := tenancy.LogExport(r.Context(), s.DB, tenant, by, "customer "+id, nil); err != nil {
+		return err
 	}
 	return file.stream(stateOf(r), func(to io.Writer) error {
 		if err := writeParts(to, `{"customer":`, customerShape(customer), `,"orders":[`); err != nil {

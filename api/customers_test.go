@@ -1,14 +1,17 @@
 package api
 
 import (
-	"encoding/hex"
+	"encoding/base64"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -172,30 +175,45 @@ func TestErasureLeavesNoPersonalData(t *testing.T) {
 	}
 }
 
-// mustStored returns the rows of all tables as text, with the bytes of bodies decoded.
+// mustStored returns the rows of all tables as text, with their names, and the bytes of columns as text, decompressed if
+// they are compressed.
 func (a *testAPI) mustStored(t testing.TB) string {
 	t.Helper()
 	super := a.MustSuper(t)
 	rows, err := super.Query(t.Context(), `
-		select query_to_xml(format('select * from %I', relname), true, false, '')::text
+		select relname::text, query_to_xml(format('select * from %I', relname), true, false, '')::text
 		  from pg_class
-		 where relnamespace = 'public'::regnamespace and relkind = 'r'
-		 union all
-		select coalesce(string_agg(encode(body, 'hex'), ''), '') from idempotency_keys`)
+		 where relnamespace = 'public'::regnamespace and relkind = 'r'`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
+	unpack, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unpack.Close()
+	column := regexp.MustCompile(`<\w+>([A-Za-z0-9+/=\s]{8,})</\w+>`) // XML has bytea in Base64
 	var all strings.Builder
 	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
+		var table, text string
+		if err := rows.Scan(&table, &text); err != nil {
 			t.Fatal(err)
 		}
-		if body, err := hex.DecodeString(text); err == nil {
-			text = string(body)
+		fmt.Fprintf(&all, "<%s>%s", table, html.UnescapeString(text))
+		for _, value := range column.FindAllStringSubmatch(text, -1) {
+			content, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value[1]), ""))
+			if err != nil {
+				continue
+			}
+			all.Write(content)
+			if unpacked, err := unpack.DecodeAll(content, nil); err == nil {
+				all.Write(unpacked)
+			}
 		}
-		all.WriteString(text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 	return all.String()
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -17,14 +18,19 @@ import (
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// docsFiles maps paths to files.
-var docsFiles = sync.OnceValue(func() map[string]file {
+// newDocsPage returns the page of the OpenAPI document, which shows base as the address of the service.
+func newDocsPage(base *url.URL) file {
 	defer debug.FreeOSMemory() // parsing the document leaves 15 MB of garbage
-	page, err := docs.Page(openAPIYAML)
+	page, err := docs.Page(openAPIYAML, base)
 	if err != nil {
 		panic(err) // the document is embedded
 	}
-	files := map[string]file{"/docs": newFile("text/html; charset=utf-8", page)}
+	return newFile("text/html; charset=utf-8", page)
+}
+
+// docsFiles maps paths to the files of the page.
+var docsFiles = sync.OnceValue(func() map[string]file {
+	files := map[string]file{}
 	for name, contentType := range map[string]string{
 		"docs.js":  "text/javascript; charset=utf-8",
 		"docs.css": "text/css; charset=utf-8",
@@ -43,6 +49,9 @@ var docsFiles = sync.OnceValue(func() map[string]file {
 // docs handles GET /docs, the API documentation, and the files of its pages.
 func (s *Server) docs(w http.ResponseWriter, r *http.Request) error {
 	f, found := docsFiles()[r.URL.Path]
+	if r.URL.Path == "/docs" {
+		f, found = s.docsPage(), true
+	}
 	if !found {
 		return &apiError{code: RouteNotFound}
 	}

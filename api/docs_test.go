@@ -4,10 +4,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,9 +32,30 @@ func get(t testing.TB, path string, header http.Header) *http.Response {
 	return recorded.Result()
 }
 
+// servedDocument is the document of a Server without a configured address.
+var servedDocument = sync.OnceValue(func() file { return openAPIJSON(nil) })
+
+// The address is the configured one. A header of a request could send the key of a client to another server.
+func TestTheDocumentNamesTheConfiguredAddress(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Logger: discardLog, BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
+	for path, want := range map[string]string{
+		"/openapi.json": `"servers":[{"url":"https://shop.example.com",`,
+		"/docs":         "<code>https://shop.example.com</code>",
+	} {
+		req := httptest.NewRequestWithContext(t.Context(), "GET", "https://other.example.com"+path, nil)
+		req.Header.Set("X-Forwarded-Host", "other.example.com")
+		recorded := httptest.NewRecorder()
+		s.ServeHTTP(recorded, req)
+		if body := recorded.Body.String(); !strings.Contains(body, want) || strings.Contains(body, "other.example.com") {
+			t.Errorf("%s does not show %s", path, want)
+		}
+	}
+}
+
 func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
 	t.Parallel()
-	page := string(docsFiles()["/docs"].plain.body)
+	page := string(newDocsPage(nil).plain.body)
 	loads := regexp.MustCompile(`(?:src|href)="([^#"][^"]*)"`).FindAllStringSubmatch(page, -1)
 	if len(loads) < 4 {
 		t.Fatalf("the page loads %v", loads)
@@ -50,7 +73,7 @@ func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
 // The pages of package settings link to sections that exist.
 func TestLinksToTheDocsHaveATarget(t *testing.T) {
 	t.Parallel()
-	page := string(docsFiles()["/docs"].plain.body)
+	page := string(newDocsPage(nil).plain.body)
 	templates, err := filepath.Glob("settings/templates/*.html")
 	if err != nil {
 		t.Fatal(err)
@@ -119,11 +142,11 @@ func TestUnknownDocsPaths(t *testing.T) {
 
 func TestServedDocumentKeepsTheOrderOfTheSource(t *testing.T) {
 	t.Parallel()
-	got, err := toJSON([]byte("b: 1\na: {200: yes, z: [~, 'x', 1.5], e: \"é\\n\"}\n"))
+	got, err := toJSON([]byte("b: 1\na: {200: yes, z: [~, 'x', 1.5], e: \"é\\n\"}\n"), nil)
 	if want := `{"b":1,"a":{"200":true,"z":[null,"x",1.5],"e":"é\n"}}`; err != nil || string(got) != want {
 		t.Errorf("toJSON = %s, %v, want %s", got, err, want)
 	}
-	if _, err := toJSON([]byte("a: [")); err == nil {
+	if _, err := toJSON([]byte("a: ["), nil); err == nil {
 		t.Error("toJSON accepts invalid YAML")
 	}
 }
@@ -131,7 +154,7 @@ func TestServedDocumentKeepsTheOrderOfTheSource(t *testing.T) {
 // A comma ends an unquoted text of a flow mapping in YAML. The rest becomes a key without a value.
 func TestOpenAPITextsAreComplete(t *testing.T) {
 	t.Parallel()
-	for _, rest := range regexp.MustCompile(`"[^"]* [^"]*":null`).FindAll(openAPIJSON().plain.body, -1) {
+	for _, rest := range regexp.MustCompile(`"[^"]* [^"]*":null`).FindAll(servedDocument().plain.body, -1) {
 		t.Errorf("the text before %s needs quotes", rest)
 	}
 }

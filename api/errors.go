@@ -77,7 +77,7 @@ var codes = map[Code]struct {
 	},
 	PreconditionFailed:   {http.StatusPreconditionFailed, "The resource does not match the precondition."},
 	PayloadTooLarge:      {http.StatusRequestEntityTooLarge, "The body is too large."},
-	UnsupportedMediaType: {http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json."},
+	UnsupportedMediaType: {http.StatusUnsupportedMediaType, "The body has an unsupported type or encoding."},
 	ValidationError:      {http.StatusUnprocessableEntity, "Validation failed. See details."},
 	InsufficientStock:    {http.StatusUnprocessableEntity, "Insufficient stock."},
 	IdempotencyKeyReused: {http.StatusUnprocessableEntity, "This Idempotency-Key was used for another request."},
@@ -115,6 +115,7 @@ var domainErrors = []struct {
 	details tenancy.InvalidError
 }{
 	{err: tenancy.ErrNotFound, code: NotFound},
+	{err: tenancy.ErrEnded, code: InvalidAPIKey}, // the key was revoked during the request
 	{err: idempotency.ErrInProgress, code: IdempotencyInProgress},
 	{
 		err: idempotency.ErrReused, code: IdempotencyKeyReused,
@@ -185,7 +186,7 @@ func toAPIError(err error) *apiError {
 			return &apiError{code: d.code, details: d.details, cause: err}
 		}
 	}
-	if databaseUnavailable(err) {
+	if databaseUnavailable(err) || tenancy.IsDiskFull(err) {
 		return &apiError{code: ServiceUnavailable, cause: err}
 	}
 	return &apiError{code: InternalError, cause: err}
@@ -234,7 +235,12 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	switch status {
 	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", "Bearer")
+		h.Set("WWW-Authenticate", challenge(r))
+	case http.StatusUnsupportedMediaType:
+		h.Set("Accept-Encoding", "identity")
+		if r.Method == http.MethodPatch {
+			h.Set("Accept-Patch", acceptPatch)
+		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.retryAfter.Seconds())))))
 	}

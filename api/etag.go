@@ -22,17 +22,26 @@ func (s *Server) encodeProduct(p catalog.Product) (body []byte, etag string, err
 	return body, string(append(tag, '"')), nil
 }
 
-// writeProduct sends a product and its entity tag, or a 304 if the tag is among cached.
-func (s *Server) writeProduct(w http.ResponseWriter, status int, p catalog.Product, cached tags) error {
+// writeProduct sends a product and its entity tag.
+func (s *Server) writeProduct(w http.ResponseWriter, status int, p catalog.Product) error {
+	return s.writeProductIf(w, status, p, conditions{})
+}
+
+// writeProductIf sends a product and its entity tag, a 412 if the product does not match If-Match, or a 304 if its tag
+// is in If-None-Match.
+func (s *Server) writeProductIf(w http.ResponseWriter, status int, p catalog.Product, c conditions) error {
 	body, etag, err := s.encodeProduct(p)
 	if err != nil {
 		return err
+	}
+	if c.mismatches(etag) {
+		return catalog.ErrPrecondition
 	}
 	h := w.Header()
 	h.Set("ETag", etag)
 	// A cache sends the stored response with the tag of a 304. Its client may accept only the encoding that it asked
 	// for, or an uncompressed response.
-	if tag := cached.match(true, codingOf(w, len(body)).etag(etag), etag); tag != "" {
+	if tag := c.noneMatch.match(true, codingOf(w, len(body)).etag(etag), etag); tag != "" {
 		varies(h)
 		h.Set("ETag", tag)
 		w.WriteHeader(http.StatusNotModified)
@@ -42,27 +51,57 @@ func (s *Server) writeProduct(w http.ResponseWriter, status int, p catalog.Produ
 	return nil
 }
 
-// ifMatch returns the precondition of an If-Match header, or nil without the header. The catalog
-// checks it while it holds the lock of the product.
-func (s *Server) ifMatch(r *http.Request) (catalog.Precondition, error) {
-	expected, err := entityTags(r, "If-Match")
-	if err != nil || expected == nil {
+// conditions are the headers If-Match and If-None-Match of a request.
+type conditions struct{ match, noneMatch tags }
+
+// readConditions reads the headers of a route whose object has an entity tag.
+func readConditions(r *http.Request) (c conditions, err error) {
+	invalid := tenancy.InvalidError{}
+	for header, tags := range map[string]*tags{"If-Match": &c.match, "If-None-Match": &c.noneMatch} {
+		var malformed bool
+		if *tags, malformed = entityTags(r, header); malformed {
+			invalid.Add(header, `must be * or a list of entity tags such as "33a64df5"`)
+		}
+	}
+	if len(invalid) > 0 {
+		return c, &apiError{code: InvalidHeader, details: invalid}
+	}
+	return c, nil
+}
+
+// mismatches reports whether the headers have If-Match without the tag of the object.
+func (c conditions) mismatches(etag string) bool {
+	return c.match != nil && c.match.match(false, variants(etag)...) == ""
+}
+
+// forbidWrite reports whether a write of the object with this tag is a 412.
+func (c conditions) forbidWrite(etag string) bool {
+	return c.mismatches(etag) || c.noneMatch.match(true, variants(etag)...) != ""
+}
+
+// variants returns the tags of an object in all content codings. Each identifies the state that the client has read,
+// and a write does not select one by Accept-Encoding.
+func variants(etag string) []string {
+	all := []string{etag}
+	for _, c := range codings {
+		all = append(all, c.etag(etag))
+	}
+	return all
+}
+
+// precondition returns the precondition of a write, or nil without one. The catalog checks it while it holds the lock
+// of the product.
+func (s *Server) precondition(r *http.Request) (catalog.Precondition, error) {
+	c, err := readConditions(r)
+	if err != nil || c.match == nil && c.noneMatch == nil {
 		return nil, err
 	}
 	return func(p catalog.Product) error {
 		_, etag, err := s.encodeProduct(p)
-		if err != nil {
-			return err
+		if err == nil && c.forbidWrite(etag) {
+			err = catalog.ErrPrecondition
 		}
-		// Each variant identifies the state that the client read, and a write does not select one by Accept-Encoding.
-		variants := []string{etag}
-		for _, c := range codings {
-			variants = append(variants, c.etag(etag))
-		}
-		if expected.match(false, variants...) == "" {
-			return catalog.ErrPrecondition
-		}
-		return nil
+		return err
 	}, nil
 }
 
@@ -86,23 +125,22 @@ func (t tags) match(weak bool, etags ...string) string {
 const tagPattern = `(?:W/)?"[^\x00-\x20"\x7F]*"`
 
 var (
-	entityTag     = regexp.MustCompile(tagPattern)
-	entityTagList = regexp.MustCompile("^" + tagPattern + "(?:[ \t]*,[ \t]*" + tagPattern + ")*$")
+	entityTag = regexp.MustCompile(tagPattern)
+	// entityTagList also matches empty elements, which recipients of lists ignore.
+	entityTagList = regexp.MustCompile("^[ \t,]*" + tagPattern + "(?:[ \t]*,[ \t,]*" + tagPattern + ")*[ \t,]*$")
 )
 
-// entityTags parses a list of entity tags, or *.
-func entityTags(r *http.Request, header string) (tags, error) {
+// entityTags parses a list of entity tags, or *. It returns nil without the header.
+func entityTags(r *http.Request, header string) (list tags, malformed bool) {
 	values := r.Header.Values(header)
-	list := strings.TrimSpace(strings.Join(values, ","))
+	text := strings.TrimSpace(strings.Join(values, ","))
 	switch {
 	case len(values) == 0:
-		return nil, nil
-	case list == "*":
-		return tags{"*"}, nil
-	case entityTagList.MatchString(list):
-		return entityTag.FindAllString(list, -1), nil
+		return nil, false
+	case text == "*":
+		return tags{"*"}, false
+	case entityTagList.MatchString(text):
+		return entityTag.FindAllString(text, -1), false
 	}
-	return nil, &apiError{code: InvalidHeader, details: tenancy.InvalidError{
-		header: {`must be * or a list of entity tags such as "33a64df5"`},
-	}}
+	return nil, true
 }

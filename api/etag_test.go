@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,7 +99,7 @@ func TestMalformedEntityTags(t *testing.T) {
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1}`))
 	for _, value := range []string{
-		"", "x", `"x`, `x"`, `"a" "b"`, `"a"b`, `*, "a"`, `"a", *`, "**", `"a",`, `,"a"`, `"a",,"b"`, `w/"a"`, `W/a`, `W/`,
+		"", "x", `"x`, `x"`, `"a" "b"`, `"a"b`, `*, "a"`, `"a", *`, "**", `,`, `w/"a"`, `W/a`, `W/`,
 		`W/*`, `"a b"`, "\"a\tb\"",
 	} {
 		for _, c := range []call{
@@ -106,6 +108,12 @@ func TestMalformedEntityTags(t *testing.T) {
 			{method: "PUT", path: path, header: http.Header{"If-Match": {value}}, body: `{"sku":"b","name":"B","price":1}`},
 			{method: "PATCH", path: path, header: http.Header{"If-Match": {value}}, body: `{"sku":"b"}`},
 			{method: "DELETE", path: path, header: http.Header{"If-Match": {value}}},
+			{method: "DELETE", path: path, header: http.Header{"If-None-Match": {value}}},
+			{method: "GET", path: path, header: http.Header{"If-Match": {value}}},
+			{
+				method: "POST", path: path + "/inventory/adjust", header: http.Header{"If-Match": {value}},
+				body: `{"type":"add","quantity":1}`,
+			},
 		} {
 			c.wantStatus, c.wantCode, c.want = 400, InvalidHeader, []string{
 				`"details":{"If-`, `must be * or a list of entity tags`,
@@ -114,6 +122,70 @@ func TestMalformedEntityTags(t *testing.T) {
 		}
 	}
 	a.try(t, call{path: "/api/products/sku/a", wantStatus: 200, want: []string{`"name":"A"`}})
+	a.try(t, call{
+		path: path, header: http.Header{"If-Match": {"x"}, "If-None-Match": {"y"}}, wantStatus: 400, wantCode: InvalidHeader,
+		want: []string{`"If-Match":["must be`, `"If-None-Match":["must be`},
+	})
+}
+
+// TestConditionsFollowRFC9110 sends every combination of the two headers with every method. A model decides as sections
+// 13.1 and 13.2.2 of RFC 9110 say.
+func TestConditionsFollowRFC9110(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1,"quantity":1000}`)
+	path := fmt.Sprintf("/api/products/%d", id)
+	// A condition is a header with or without the tag of the product, as a strong or as a weak tag.
+	conditions := []struct {
+		format         string
+		strong, weakly bool // it has the tag in that comparison
+	}{
+		{"", false, false}, {"*", true, true}, {"%s", true, true}, {"W/%s", false, true}, {`"x"`, false, false},
+		{`"x", %s`, true, true}, {`,"x",, W/%s ,`, false, true}, {`"x","y"`, false, false},
+	}
+	for _, match := range conditions {
+		for _, noneMatch := range conditions {
+			for _, c := range []call{
+				{method: "GET", path: path}, {method: "HEAD", path: path}, {method: "GET", path: "/api/products/sku/a"},
+				{method: "PUT", path: path, body: `{"sku":"a","name":"B","price":1,"quantity":1000}`},
+				{method: "PATCH", path: path, body: `{"name":"C"}`},
+				{method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`},
+				{method: "POST", path: path + "/inventory/adjust", body: `{"type":"set","quantity":1000}`},
+			} {
+				etag := a.send(t, call{path: path}).Header.Get("ETag")
+				c.header = http.Header{}
+				for name, format := range map[string]string{"If-Match": match.format, "If-None-Match": noneMatch.format} {
+					if format != "" {
+						c.header.Set(name, strings.ReplaceAll(format, "%s", etag))
+					}
+				}
+				switch reads := c.method == "GET" || c.method == "HEAD"; {
+				case match.format != "" && !match.strong:
+					c.wantStatus = 412
+				case noneMatch.format != "" && noneMatch.weakly && reads:
+					c.wantStatus = 304
+				case noneMatch.format != "" && noneMatch.weakly:
+					c.wantStatus = 412
+				default:
+					c.wantStatus = 200
+				}
+				got := a.try(t, c)
+				if after := a.send(t, call{path: path}).Header.Get("ETag"); c.wantStatus != 200 && after != etag {
+					t.Errorf("%s with %v = %d changes the product", c.method, c.header, got.StatusCode)
+				}
+			}
+		}
+	}
+	for _, header := range []string{"If-Match", "If-None-Match"} {
+		for _, method := range []string{"PUT", "PATCH", "DELETE", "GET"} {
+			a.try(t, call{
+				method: method, path: "/api/products/0", body: `{}`, header: http.Header{header: {"*"}}, wantStatus: 404,
+				wantCode: NotFound,
+			})
+		}
+	}
+	a.try(t, call{method: "DELETE", path: path, header: http.Header{"If-None-Match": {"*"}}, wantStatus: 412})
+	a.try(t, call{method: "DELETE", path: path, header: http.Header{"If-None-Match": {`"x"`}}, wantStatus: 204})
 }
 
 func TestIfMatch(t *testing.T) {
@@ -226,4 +298,45 @@ func TestExpectedQuantity(t *testing.T) {
 		})
 	}
 	a.try(t, call{path: path, wantStatus: 200, want: []string{`"quantity":7`}})
+}
+
+// FuzzEntityTags compares a list with one that is read character by character.
+func FuzzEntityTags(f *testing.F) {
+	for _, seed := range []string{`"a"`, `W/"a", "b"`, `*`, `,"a",,`, `"a" "b"`, `"a,b"`, `w/"a"`, ``, "\"a\t\"", `"a"W/"b"`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r := &http.Request{Header: http.Header{"If-Match": {text}}}
+		got, malformed := entityTags(r, "If-Match")
+		want, valid := readTags(strings.TrimSpace(text))
+		if malformed == valid || valid && !slices.Equal(got, want) {
+			t.Errorf("entityTags(%q) = %q, %t, want %q, %t", text, got, malformed, want, !valid)
+		}
+	})
+}
+
+// readTags is a second reader of the grammar of RFC 9110, sections 5.6.1 and 8.8.3.
+func readTags(text string) (list tags, valid bool) {
+	if text == "*" {
+		return tags{"*"}, true
+	}
+	separated := true
+	for text != "" {
+		if strings.ContainsRune(", \t", rune(text[0])) {
+			separated = separated || text[0] == ','
+			text = text[1:]
+			continue
+		}
+		tag := text
+		opaque := strings.TrimPrefix(tag, "W/")
+		if !separated || opaque[:min(1, len(opaque))] != `"` {
+			return nil, false
+		}
+		content, rest, closed := strings.Cut(opaque[1:], `"`)
+		if !closed || strings.ContainsFunc(content, func(c rune) bool { return c <= ' ' || c == 0x7F }) {
+			return nil, false
+		}
+		list, text, separated = append(list, tag[:len(tag)-len(rest)]), rest, false
+	}
+	return list, len(list) > 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 const exportDeadline = 120 * time.Second
@@ -52,6 +53,11 @@ func (s *Server) exportList(name string, read func(*http.Request, *query) (listF
 		if err := q.err(); err != nil {
 			return err
 		}
+		if name == "customers" || name == "orders" && canReadCustomers(r) {
+			if err := s.logExport(r, name+"."+format); err != nil {
+				return err
+			}
+		}
 		if format != ndjsonFormat {
 			return s.sendSheet(w, r, name, format, list.sheet)
 		}
@@ -62,6 +68,14 @@ func (s *Server) exportList(name string, read func(*http.Request, *query) (listF
 		}
 		return file.stream(stateOf(r), func(to io.Writer) error { return list.lines(r.Context(), to) })
 	}
+}
+
+// logExport records an export of data of customers by a key.
+func (s *Server) logExport(r *http.Request, file string) error {
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	return tenancy.LogExport(r.Context(), s.DB, tenant(r), s.keyActor(r), file, r.URL.Query())
 }
 
 func (s *Server) newDownload(w http.ResponseWriter, name, format string) *download {

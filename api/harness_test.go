@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -90,6 +91,7 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	resolver.LookupTimeout = time.Minute
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests end its connections
 	recorder := usage.Open(t.Context(), db, logger)
 	t.Cleanup(func() { _ = recorder.Close() })
@@ -101,9 +103,10 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 		Usage: recorder, Feed: changes, Webhooks: webhooks.New(db, changes, true),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},
-		Limiter: mustLimiter(t, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),
+		Limiter: mustLimiter(t, ratelimit.OpenPatient, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})
+	a.server.limits.deadline = time.Minute // requests take long on a busy machine
 	for _, f := range change {
 		f(a.server)
 	}
@@ -129,9 +132,11 @@ func redisURL(t testing.TB) string {
 	return url
 }
 
-func mustLimiter(t testing.TB, url string) *ratelimit.Limiter {
+func mustLimiter(
+	t testing.TB, open func(context.Context, string, *slog.Logger) (*ratelimit.Limiter, error), url string,
+) *ratelimit.Limiter {
 	t.Helper()
-	l, err := ratelimit.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	l, err := open(t.Context(), url, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,14 +87,14 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 }
 
 // newFingerprint returns the digest of a request's method, path and parameters, to which its content is to be written.
-// The lengths keep the parts apart. A response with customer names must not be replayed to a key without
-// customers:read, so that permission is part of the method.
+// The lengths keep the parts apart. A response must not be replayed to a key that may read less than the one that got
+// it, so the permissions on which the response depends are part of the method.
 func newFingerprint(r *http.Request) hash.Hash {
 	method := r.Method
-	switch stateOf(r).route.permission {
-	case keys.OrdersWrite, keys.ImportsWrite:
-		if !principal(r).Permissions.Allow(keys.CustomersRead) {
-			method += " without customers"
+	for _, read := range shownBy[stateOf(r).route.permission] {
+		if !principal(r).Permissions.Allow(read) {
+			resource, _, _ := strings.Cut(string(read), ":")
+			method += " without " + resource
 		}
 	}
 	path := r.URL.RawPath
@@ -106,6 +106,13 @@ func newFingerprint(r *http.Request) hash.Hash {
 		io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return h
+}
+
+// shownBy are the permissions on which responses to writes depend, by the permission of the route.
+var shownBy = map[keys.Permission]keys.Permissions{
+	keys.OrdersWrite:   {keys.CustomersRead},
+	keys.ImportsWrite:  {keys.CustomersRead, keys.ProductsRead, keys.OrdersRead},
+	keys.WebhooksWrite: {keys.CustomersRead, keys.ProductsRead, keys.OrdersRead},
 }
 
 // copyForm writes the parts of a form without its boundary, which clients choose at random for each attempt. A form

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"mime"
 	"net/http"
 	"strconv"
 	"time"
@@ -62,32 +61,25 @@ func pathImage(r *http.Request) (imageID, error) {
 
 // addImage handles POST /api/products/{id}/images: a file, or JSON with a URL.
 func (s *Server) addImage(w http.ResponseWriter, r *http.Request, product int64) error {
-	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
-		return s.uploadImage(w, r, product, parameters["boundary"])
+	boundary, unsupported := formBoundary(r.Header)
+	if unsupported == nil {
+		return s.uploadImage(w, r, product, boundary)
 	}
 	return s.once(func(w http.ResponseWriter, r *http.Request) error {
-		body, err := readBody(r)
-		if unsupported, ok := errors.AsType[*apiError](err); ok && unsupported.code == UnsupportedMediaType {
-			unsupported.message = "Send a file as Content-Type: multipart/form-data, or a URL as application/json."
+		if checkJSONContent(r) != nil {
+			return unsupportedContent(r.Header, "a file as multipart/form-data with a boundary, or a URL as application/json")
 		}
+		body, err := readBody(r)
 		if err != nil {
 			return err
 		}
 		image := catalog.Image{URL: required(body, "url", parseText)}
 		body.rejectUnknown()
-		return s.writeNewImage(w, r, product, image, body.errs)
+		if image, err = s.Catalog.AddImage(r.Context(), actor(r), product, image, body.errs); err != nil {
+			return err
+		}
+		return writeData(w, http.StatusCreated, s.imageShape(image))
 	})(w, r)
-}
-
-func (s *Server) writeNewImage(
-	w http.ResponseWriter, r *http.Request, product int64, image catalog.Image, invalid tenancy.InvalidError,
-) error {
-	image, err := s.Catalog.AddImage(r.Context(), actor(r), product, image, invalid)
-	if err != nil {
-		return err
-	}
-	return writeData(w, http.StatusCreated, s.imageShape(image))
 }
 
 // uploadImage stores the picture in the body. It uses no database connection while it decodes or writes to the storage.
@@ -127,9 +119,13 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 		return idempotency.Fingerprint(digest.Sum(nil)), nil
 	}, func(w http.ResponseWriter, r *http.Request) error {
 		replayed = false
-		return s.writeNewImage(w, r, product, catalog.Image{
+		image, err := s.Catalog.AddUpload(r.Context(), actor(r), product, catalog.Image{
 			File: picture.File, Width: int32(picture.Width), Height: int32(picture.Height), Bytes: picture.Bytes,
-		}, nil)
+		}, s.MediaQuota)
+		if err != nil {
+			return err
+		}
+		return writeData(w, http.StatusCreated, s.imageShape(image))
 	})
 	err = handle(w, r)
 	_, invalid := errors.AsType[tenancy.InvalidError](err)
@@ -185,7 +181,7 @@ func (s *Server) decodeUpload(
 		return picture, errOneFile
 	}
 	upload := &countingReader{from: io.TeeReader(part, digest)}
-	picture, err = media.Process(r.Context(), s.ImageMemory, upload, buffer, func() io.Reader {
+	picture, err = media.Process(r.Context(), tenant(r), s.ImageMemory, upload, buffer, func() io.Reader {
 		buffer.End(nil)
 		return buffer.Reader()
 	})
@@ -234,7 +230,7 @@ func (s *Server) showPicture(w http.ResponseWriter, r *http.Request, name string
 	}
 	defer finish()
 	etag := strconv.Quote(name)
-	cached, err := entityTags(r, "If-None-Match")
+	conditions, err := readConditions(r)
 	if err != nil {
 		return err
 	}
@@ -243,12 +239,15 @@ func (s *Server) showPicture(w http.ResponseWriter, r *http.Request, name string
 		return err
 	}
 	defer picture.Close()
+	if conditions.mismatches(etag) {
+		return catalog.ErrPrecondition
+	}
 	h := w.Header()
 	h.Set("ETag", etag)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Content-Security-Policy", picturePolicy)
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	if cached.match(true, etag) != "" {
+	if conditions.noneMatch.match(true, etag) != "" {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

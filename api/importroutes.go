@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -63,22 +62,64 @@ func importHeadShape(i imports.Import) importHeadJSON {
 	}
 }
 
-// importShape leaves out examples of cells, which may be names, for a key without customers:read.
+// importPermissions are the permissions to read what is stored of the kinds of rows.
+var importPermissions = map[imports.Kind]keys.Permission{
+	imports.Category: keys.ProductsRead, imports.Seller: keys.ProductsRead, imports.Warehouse: keys.ProductsRead,
+	imports.Product: keys.ProductsRead, imports.Stock: keys.ProductsRead, imports.Channel: keys.OrdersRead,
+	imports.Order: keys.OrdersRead, imports.Refund: keys.OrdersRead, imports.Cancellation: keys.OrdersRead,
+	imports.Customer: keys.CustomersRead,
+}
+
+// hiddenKinds returns which kinds of rows the key may not read.
+func hiddenKinds(r *http.Request) func(imports.Kind) bool {
+	return func(k imports.Kind) bool { return !principal(r).Permissions.Allow(importPermissions[k]) }
+}
+
+// importShape leaves out what the key may not read: examples are cells of the files, which others may have uploaded, and
+// numbers of rows say what is stored.
 func importShape(r *http.Request, i imports.Import) importJSON {
 	shown := importJSON{
 		importHeadShape(i), i.Files, i.Settings, i.Remembered, i.Questions, i.Counts, i.Totals, i.Notes, i.Progress,
 	}
-	if !canReadCustomers(r) {
-		shown.Files = mapSlice(i.Files, func(f imports.File) imports.File {
-			f.Examples = nil
-			return f
-		})
-		shown.Questions = mapSlice(i.Questions, func(q imports.Question) imports.Question {
-			q.Examples = nil
-			return q
-		})
+	hides, hidesAny := hiddenKinds(r), false
+	for kind := range importPermissions {
+		hidesAny = hidesAny || hides(kind)
 	}
+	if !hidesAny {
+		return shown
+	}
+	shown.Counts = maps.Clone(i.Counts)
+	maps.DeleteFunc(shown.Counts, func(k imports.Kind, _ imports.Counts) bool { return hides(k) })
+	shown.Files = mapSlice(i.Files, func(f imports.File) imports.File {
+		f.Examples = nil
+		return f
+	})
+	shown.Questions = mapSlice(i.Questions, func(q imports.Question) imports.Question {
+		q.Examples = nil
+		return q
+	})
+	if hides(imports.Order) {
+		shown.Totals = []imports.Total{}
+	}
+	shown.Notes, shown.Progress = []imports.NoteCount{}, progressInFiles(i)
 	return shown
+}
+
+// progressInFiles returns the progress in rows of the files. The plan has more rows if the files name objects that do not
+// exist or differ.
+func progressInFiles(i imports.Import) imports.Progress {
+	var of int64
+	for _, f := range i.Files {
+		of += int64(f.Rows)
+	}
+	p := imports.Progress{Of: &of}
+	switch planned := i.Progress.Of; {
+	case planned == nil:
+		return imports.Progress{}
+	case *planned > 0:
+		p.Rows = int64(float64(of) * float64(i.Progress.Rows) / float64(*planned))
+	}
+	return p
 }
 
 // listImports handles GET /api/imports.
@@ -119,14 +160,11 @@ func (s *Server) createImport(w http.ResponseWriter, r *http.Request) error {
 
 // readForm returns the parts of a body with the content type multipart/form-data.
 func readForm(r *http.Request) (*imports.Form, error) {
-	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || mediaType != "multipart/form-data" || parameters["boundary"] == "" ||
-		r.Header.Get("Content-Encoding") != "" {
-		return nil, &apiError{
-			code: UnsupportedMediaType, message: "Send the body as Content-Type: multipart/form-data.",
-		}
+	boundary, err := formBoundary(r.Header)
+	if err != nil {
+		return nil, err
 	}
-	return imports.NewForm(stateOf(r).body.Reader(), parameters["boundary"]), nil
+	return imports.NewForm(stateOf(r).body.Reader(), boundary), nil
 }
 
 // acceptImport sends 202 with the import. An instance does the work in the background.
@@ -160,6 +198,11 @@ func (s *Server) configureImport(w http.ResponseWriter, r *http.Request, id int6
 	}
 	settings := i.Settings
 	body.importSettings(&settings)
+	for name, problems := range settings.Check() {
+		if len(body.errs[name]) == 0 {
+			body.errs[name] = problems
+		}
+	}
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
@@ -175,7 +218,11 @@ func (o *object) importSettings(s *imports.Settings) {
 		"date_order": &s.DateOrder, "decimal": &s.Decimal, "timezone": &s.Timezone, "channel": &s.Channel,
 		"missing_sku": &s.MissingSKU, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded,
 	} {
-		if f := field(o, name, parseLine); f.Set {
+		parse := parseLine
+		if name != "timezone" && name != "channel" {
+			parse = parseChoice
+		}
+		if f := field(o, name, parse); f.Set {
 			*setting = f.Value
 		}
 	}
@@ -188,11 +235,37 @@ func (o *object) importSettings(s *imports.Settings) {
 	o.rejectUnknown()
 }
 
-func parseMapping(raw json.RawMessage) (mapping map[string]map[string]string, err error) {
-	if json.Unmarshal(raw, &mapping) != nil {
-		err = errors.New("must be an object of files with objects of columns and fields")
+// parseChoice is parseLine for a setting with a list of values, which Settings.Check knows. Only null restores its
+// default.
+func parseChoice(raw json.RawMessage) (string, error) {
+	choice, err := parseLine(raw)
+	if err == nil && choice == "" {
+		err = errors.New("must not be empty; null restores the default")
 	}
-	return mapping, err
+	return choice, err
+}
+
+// parseMapping reads strictly: null instead of an object or a text is an error.
+func parseMapping(raw json.RawMessage) (map[string]map[string]string, error) {
+	invalid := errors.New("must be an object of files with objects of columns and fields")
+	var files map[string]map[string]*string
+	if json.Unmarshal(raw, &files) != nil {
+		return nil, invalid
+	}
+	mapping := make(map[string]map[string]string, len(files))
+	for file, columns := range files {
+		if columns == nil {
+			return nil, invalid
+		}
+		mapping[file] = map[string]string{}
+		for column, target := range columns {
+			if target == nil {
+				return nil, invalid
+			}
+			mapping[file][column] = *target
+		}
+	}
+	return mapping, nil
 }
 
 // listImportRows handles GET /api/imports/{id}/rows.
@@ -208,6 +281,7 @@ func (s *Server) listImportRows(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+	f.Hides = hiddenKinds(r)
 	rows, err := s.Imports.Rows(r.Context(), tenant(r), id, f)
 	if err != nil {
 		return err
@@ -215,19 +289,22 @@ func (s *Server) listImportRows(w http.ResponseWriter, r *http.Request) error {
 	return writePage(w, r, f.Page, rows, func(row imports.PlanRow) imports.PlanRow { return importRowShape(r, row) })
 }
 
-// importRowShape leaves out the names and e-mail addresses of customers for a key without customers:read.
+// importRowShape leaves out everything but the place and the fields of errors of a row that the key may not read.
 func importRowShape(r *http.Request, row imports.PlanRow) imports.PlanRow {
-	if row.Kind == imports.Customer && !canReadCustomers(r) {
-		row.Old, row.New = maps.Clone(row.Old), maps.Clone(row.New)
-		for _, fields := range []map[string]any{row.Old, row.New} {
-			delete(fields, "name")
-			delete(fields, "email")
+	if !hiddenKinds(r)(row.Kind) {
+		if row.Problems == nil {
+			row.Problems = tenancy.InvalidError{}
 		}
+		return row
 	}
-	if row.Problems == nil {
-		row.Problems = tenancy.InvalidError{}
+	hidden := imports.PlanRow{
+		File: row.File, Line: row.Line, Kind: row.Kind, Action: row.Action, Notes: []string{},
+		Problems: tenancy.InvalidError{},
 	}
-	return row
+	for field := range row.Problems {
+		hidden.Problems.Add(field, "is not valid; %s shows why", importPermissions[row.Kind])
+	}
+	return hidden
 }
 
 // exportRefused handles GET /api/imports/{id}/refused.csv. The rows are whole rows of the file, including those of
@@ -239,6 +316,14 @@ func (s *Server) exportRefused(w http.ResponseWriter, r *http.Request, id int64)
 	i, err := s.Imports.Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
+	}
+	for kind, c := range i.Counts {
+		if c.Refused == 0 {
+			continue
+		}
+		if err := checkPermission(principal(r), importPermissions[kind]); err != nil {
+			return err
+		}
 	}
 	if len(i.Files) == 0 { // they are still being read
 		return changeplan.ErrState

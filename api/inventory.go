@@ -37,16 +37,21 @@ func adjustmentShape(a catalog.Adjustment) adjustmentJSON {
 
 // adjustInventory handles POST /api/products/{id}/inventory/adjust.
 func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request, id int64) error {
+	precondition, err := s.precondition(r)
+	if err != nil {
+		return err
+	}
 	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
 	request := catalog.AdjustRequest{
-		Type:        body.text("type"),
-		Quantity:    body.integer("quantity"),
-		WarehouseID: body.reference("warehouse"),
-		Notes:       body.text("notes"),
-		Expected:    body.integer("expected_quantity"),
+		Type:         body.text("type"),
+		Quantity:     body.integer("quantity"),
+		WarehouseID:  body.reference("warehouse"),
+		Notes:        body.text("notes"),
+		Expected:     body.integer("expected_quantity"),
+		Precondition: precondition,
 	}
 	body.ignore("id", "category", "seller", "images", "created_at", "updated_at", "adjustment")
 	body.rejectUnknown()

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
@@ -23,6 +25,7 @@ type requestState struct {
 	id        string
 	route     route           // the zero route if none matched
 	principal *keys.Principal // nil without a valid key
+	tenant    tenancy.ID      // of the key or the page; 0 without one
 	limit     rateLimit
 	ticket    *admission.Ticket // nil before admission
 	body      *admission.Spool  // nil without a body
@@ -57,7 +60,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		state := &requestState{id: requestID(r)}
-		ctx, span := startSpan(r)
+		ctx, span := r.Context(), trace.SpanFromContext(r.Context())
+		if !isProbe(r.URL.Path) { // load balancers ask every second
+			ctx, span = startSpan(r)
+		}
 		r = r.WithContext(context.WithValue(ctx, stateKey{}, state))
 		if r.Method == http.MethodHead {
 			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
@@ -102,8 +108,11 @@ func (s *Server) log(r *http.Request, state *requestState, pattern string, statu
 		slog.Int("status", status),
 		slog.Duration("duration", took),
 		slog.String("request_id", state.loggableID()))
+	if state.tenant != 0 {
+		attrs = append(attrs, slog.Int64("tenant_id", int64(state.tenant)))
+	}
 	if p := state.principal; p != nil {
-		attrs = append(attrs, slog.Int64("tenant_id", int64(p.Tenant.ID)), slog.Int64("key_id", p.KeyID))
+		attrs = append(attrs, slog.Int64("key_id", p.KeyID))
 	}
 	if status >= 500 || state.aborted {
 		attrs = append(attrs, slog.Any("error", state.err))
@@ -114,20 +123,20 @@ func (s *Server) log(r *http.Request, state *requestState, pattern string, statu
 	}
 }
 
+func isProbe(pattern string) bool { return pattern == "/healthz" || pattern == "/readyz" }
+
 // logLevel is info for successes and client errors, error for failures of the service.
 func (s *Server) logLevel(r *http.Request, state *requestState, pattern string, status int) slog.Level {
 	failed := status >= 500 || state.aborted
 	switch {
-	case pattern == "/healthz" || pattern == "/readyz":
-		if failed {
-			return slog.LevelWarn
-		}
-		return slog.LevelDebug // a load balancer asks every second
+	case isProbe(pattern):
+		return slog.LevelDebug // a load balancer asks every second; the instance logs when its readiness changes
 	case !failed || r.Context().Err() != nil: // the client disconnected
 		return slog.LevelInfo
 	case errors.Is(state.err, admission.ErrBusy):
 		return slog.LevelWarn
-	case status == http.StatusServiceUnavailable && (unreachable(state.err) || s.outage.active()):
+	case status == http.StatusServiceUnavailable &&
+		(unreachable(state.err) || s.outage.active() || !s.Keys.Listening()):
 		s.outage.fail(r.Context(), s.Logger, state.err)
 		return slog.LevelInfo
 	}

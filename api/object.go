@@ -195,22 +195,21 @@ func (o *object) reference(name string) catalog.Field[int64] {
 	id := o.integer(name + "_id")
 	_, invalid := o.errs[o.path+name+"_id"]
 	raw, set, null := o.take(name)
-	objectID := catalog.Field[int64]{Set: set, Null: null}
-	if set && !null {
+	if !set {
+		return id
+	}
+	objectID := catalog.Field[int64]{Set: true, Null: null}
+	if !null {
 		nested, err := o.nested(name, raw)
 		if err != nil {
 			o.addError(name, "must be an object with an id")
 			return id
 		}
-		objectID = nested.integer("id")
+		objectID.Value = required(nested, "id", parseInteger)
+		invalid = invalid || len(o.errs[o.path+name+".id"]) > 0
 	}
 	switch {
-	case invalid || !objectID.Set && id.Set:
-		return id
-	case set && !objectID.Set:
-		if len(o.errs[o.path+name+".id"]) == 0 {
-			o.addError(name+".id", "is required")
-		}
+	case invalid:
 		return id
 	case id.Set && objectID != id:
 		o.addError(name+"_id", "must equal "+name+".id")

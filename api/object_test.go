@@ -123,7 +123,10 @@ func TestReferenceFields(t *testing.T) {
 		{"both have the same id", `{"seller_id":5,"seller":{"id":5}}`, catalog.Value(int64(5)), nil},
 		{"both null", `{"seller_id":null,"seller":null}`, field{Set: true, Null: true}, nil},
 		{"a null object", `{"seller":null}`, field{Set: true, Null: true}, nil},
-		{"the id and an object without one", `{"seller_id":5,"seller":{"name":"x"}}`, catalog.Value(int64(5)), nil},
+		{
+			"the id and an object without one", `{"seller_id":5,"seller":{"name":"x"}}`, catalog.Value(int64(5)),
+			tenancy.InvalidError{"seller.id": {"is required"}},
+		},
 		{
 			"both differ", `{"seller_id":5,"seller":{"id":6}}`, catalog.Value(int64(5)),
 			tenancy.InvalidError{"seller_id": {"must equal seller.id"}},
@@ -136,6 +139,11 @@ func TestReferenceFields(t *testing.T) {
 		{
 			"an id of the wrong type", `{"seller":{"id":"5"}}`, field{},
 			tenancy.InvalidError{"seller.id": {"must be an integer"}},
+		},
+		{"a null id", `{"seller":{"id":null}}`, field{}, tenancy.InvalidError{"seller.id": {"is required"}}},
+		{
+			"the id and a null id", `{"seller_id":5,"seller":{"id":null}}`, catalog.Value(int64(5)),
+			tenancy.InvalidError{"seller.id": {"is required"}},
 		},
 		{"no object", `{"seller":"x"}`, field{}, tenancy.InvalidError{"seller": {"must be an object with an id"}}},
 		{
@@ -178,7 +186,7 @@ func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":"b","n":5,"m":"1.50","l":["x",1],"r":{"id":1}}`, `{"n":1e400}`, `{"a":"\ud800"}`, `{"a":1,"a":2}`, `[]`,
 		`{"l":[null]}`, ``,
-		`{"n":-0.0,"m":1e-2}`, `{"r":{"id":1,"id":2}}`, ` { "a\u0062" : [ "]\\\"" , {} , [ ] , -1.5E+2 , true ] } `,
+		`{"n":-0.0,"m":1e-2}`, `{"m":"1e5"}`, `{"m":"-1"}`, `{"r":{"id":null}}`, `{"r":{"id":"1"},"r_id":1}`, `{"r":{"id":1,"id":2}}`, ` { "a\u0062" : [ "]\\\"" , {} , [ ] , -1.5E+2 , true ] } `,
 		"{\"a\":\"\x00\"}",
 	} {
 		f.Add([]byte(seed))
@@ -207,9 +215,17 @@ func FuzzBody(f *testing.F) {
 		}
 		literal := string(o.fields["n"])
 		a, n, l := o.text("a"), o.integer("n"), o.texts("l")
-		o.money("m")
-		o.reference("r")
+		m, r := o.money("m"), o.reference("r")
 		o.rejectUnknown()
+		if text, is := plain["m"].(string); is && m.Set && (strings.Trim(text, "0123456789.") != "" || strings.Count(text, ".") > 1) {
+			t.Errorf("money(%q) = %v, want only digits and at most one point", text, m.Value)
+		}
+		if object, is := plain["r"].(map[string]any); is {
+			id, _ := object["id"].(json.Number)
+			if len(o.errs["r"])+len(o.errs["r.id"])+len(o.errs["r_id"]) == 0 && (id == "" || !r.Set || r.Null) {
+				t.Errorf("reference(%v) = %v without an error", object, r)
+			}
+		}
 		if a.Set && !a.Null && a.Value != plain["a"] {
 			t.Errorf("text = %q, want %q", a.Value, plain["a"])
 		}

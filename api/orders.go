@@ -73,6 +73,7 @@ type itemJSON struct {
 
 	StockTaken    int32 `json:"stock_taken"`
 	StockReturned int32 `json:"stock_returned"`
+	UnitsReturned int64 `json:"units_returned"`
 }
 
 // refundJSON is a refund inside its order.
@@ -82,6 +83,19 @@ type refundJSON struct {
 	RefundedAt timestamp   `json:"refunded_at"`
 	Reference  *string     `json:"reference"`
 	CreatedAt  timestamp   `json:"created_at"`
+
+	Tax           money.Cents      `json:"tax"`
+	Shipping      money.Cents      `json:"shipping"`
+	Restock       bool             `json:"restock"`
+	UnitsReturned int64            `json:"units_returned"`
+	Items         []refundItemJSON `json:"items"`
+}
+
+// refundItemJSON is a line that a refund names or returns units of. The amount is null if the refund names no items.
+type refundItemJSON struct {
+	Line     int32        `json:"line"`
+	Quantity *int32       `json:"quantity"`
+	Amount   *money.Cents `json:"amount"`
 }
 
 // orderShape hides the name and e-mail of the customer unless withNames is set.
@@ -123,12 +137,26 @@ func itemShape(l sales.Line) itemJSON {
 		Category: optionalNamed(l.CategoryID, l.CategoryName), Seller: optionalNamed(l.SellerID, l.SellerName),
 		Quantity: l.Quantity, UnitPrice: l.UnitPrice, UnitCost: l.UnitCost,
 		Discount: l.Discount, Tax: l.Tax, Shipping: l.Shipping, Revenue: l.Revenue(), Refunded: l.Refunded,
-		StockTaken: l.Taken, StockReturned: l.Returned,
+		StockTaken: l.Taken, StockReturned: l.Returned, UnitsReturned: l.UnitsReturned,
 	}
 }
 
 func refundShape(g sales.StoredRefund) refundJSON {
-	return refundJSON{g.ID, g.Amount, timestamp(g.RefundedAt), g.Reference, timestamp(g.CreatedAt)}
+	items := []refundItemJSON{}
+	for _, share := range g.Shares() {
+		item := refundItemJSON{Line: share.Line}
+		if share.Units > 0 {
+			item.Quantity = &share.Units
+		}
+		if g.Named {
+			item.Amount = &share.Amount
+		}
+		items = append(items, item)
+	}
+	return refundJSON{
+		g.ID, g.Amount, timestamp(g.RefundedAt), g.Reference, timestamp(g.CreatedAt),
+		g.Tax, g.Shipping, g.Restock, g.UnitsReturned(), items,
+	}
 }
 
 func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.StoredOrder) error {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -264,6 +265,41 @@ func TestAnUploadIsReplayedAfterTheLastOne(t *testing.T) {
 	a.try(t, more) // the key is free
 	a.try(t, call{method: "DELETE", path: fmt.Sprint("/api/products/", product), wantStatus: 204})
 	a.mustReplay(t, keyed("last", aJPEG()), first)
+}
+
+// Uploads that were all allowed to begin do not exceed the quota together.
+func TestUploadsAtTheSameTimeKeepTheQuota(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(s *Server) { s.MediaQuota, s.Admission.WaitTimeout = 1, time.Minute })
+	by := catalog.Actor{Tenant: a.tenant.ID}
+	errs := make([]error, 4)
+	products := make([]int64, len(errs))
+	for i := range products {
+		products[i] = a.mustProduct(t, fmt.Sprintf(`{"sku":"s%d","name":"A","price":1}`, i))
+		if err := errors.Join(a.server.Catalog.CheckUpload(t.Context(), a.tenant.ID, products[i], 1),
+			media.Reserve(t.Context(), a.DB, a.tenant.ID, fmt.Sprint(i, ".jpg"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var uploads sync.WaitGroup
+	for i, product := range products {
+		uploads.Go(func() {
+			image := catalog.Image{File: fmt.Sprint(i, ".jpg"), Bytes: 5}
+			_, errs[i] = a.server.Catalog.AddUpload(t.Context(), by, product, image, 1)
+		})
+	}
+	uploads.Wait()
+	stored := 0
+	for _, err := range errs {
+		if _, isInvalid := errors.AsType[tenancy.InvalidError](err); err == nil {
+			stored++
+		} else if !isInvalid {
+			t.Error(err)
+		}
+	}
+	if stored != 1 {
+		t.Errorf("%d pictures were stored, want the one that fits", stored)
+	}
 }
 
 // An upload waits only for other uploads, without a connection to PostgreSQL.

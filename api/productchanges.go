@@ -80,26 +80,20 @@ func (o *object) productFilter(r *http.Request) (f catalog.Filter, text string, 
 	}
 	q := &query{map[string]string{}, tenancy.InvalidError{}}
 	var parts []string
-	for name := range nested.fields {
-		value := field(nested, name, parseFilterValue)
-		if value.Null {
-			nested.addError(name, "must not be null")
-		}
-		if name == "sort" || name == "direction" {
-			nested.addError(name, "is not a known field")
-		} else if value.Set && !value.Null {
-			q.values[name] = value.Value
-			parts = append(parts, name+" "+value.Value)
+	for name, parse := range filterFields {
+		if value := notNull(nested, name, parse); value != nil {
+			q.values[name] = *value
+			parts = append(parts, name+" "+*value)
 		}
 	}
+	nested.rejectUnknown()
 	if f, err = q.filter(r); err != nil {
 		return f, "", err
 	}
-	for name := range q.values {
-		nested.addError(shorten(name, maxName), "is not a known field")
-	}
 	for name, problems := range q.errs {
-		nested.addError(name, problems[0])
+		for _, problem := range problems {
+			nested.addError(name, problem)
+		}
 	}
 	slices.Sort(parts)
 	if text = strings.Join(parts, ", "); text == "" {
@@ -108,16 +102,16 @@ func (o *object) productFilter(r *http.Request) (f catalog.Filter, text string, 
 	return f, text, nil
 }
 
-// parseFilterValue reads a string or an integer as the text of a parameter.
-func parseFilterValue(raw json.RawMessage) (string, error) {
-	if raw[0] == '"' {
-		return parseText(raw)
-	}
-	n, err := parseInteger(raw)
-	if err != nil {
-		return "", errors.New("must be a string or an integer")
-	}
-	return strconv.FormatInt(n, 10), nil
+// filterFields are the filters of GET /api/products, with the parsers that return the text of a parameter.
+var filterFields = map[string]parser[string]{
+	"search": parseText, "status": parseText, "tag": parseText,
+	"category_id": parseIDText, "category": parseIDText, "seller_id": parseIDText, "warehouse_id": parseIDText,
+	"from": parseText, "to": parseText, "period": parseText, "updated_since": parseText,
+}
+
+func parseIDText(raw json.RawMessage) (string, error) {
+	id, err := parseInteger(raw)
+	return strconv.FormatInt(id, 10), err
 }
 
 // change takes the change that a plan makes to each product.
@@ -131,16 +125,15 @@ func (o *object) change() catalog.Change {
 		case len(nested.fields) == 0:
 			o.addError("set", "must not be empty")
 		default:
-			for _, name := range []string{"sku", "id", "images", "created_at", "updated_at", "adjustment"} {
-				if _, set := nested.fields[name]; set {
-					delete(nested.fields, name)
-					nested.addError(name, "cannot be set for several products")
-				}
+			if _, set, _ := nested.take("sku"); set {
+				nested.addError("sku", "cannot be set for several products")
 			}
 			c.Set = nested.product()
 		}
 	}
-	c.PricePercent = field(o, "adjust_price_percent", parsePercent).Value
+	if percent := notNull(o, "adjust_price_percent", parsePercent); percent != nil {
+		c.PricePercent = *percent
+	}
 	c.AddTags = o.tags("add_tags")
 	c.RemoveTags = o.tags("remove_tags")
 	switch hasTags := len(c.AddTags)+len(c.RemoveTags) > 0; {
@@ -177,12 +170,13 @@ func (o *object) tags(name string) []string {
 
 // parsePercent reads a percentage with at most two fraction digits, in hundredths.
 func parsePercent(raw json.RawMessage) (int64, error) {
-	text := string(raw)
+	text, parse := string(raw), money.Parse
 	if text[0] == '"' {
 		text, _ = parseText(raw)
+		parse = money.ParseText
 	}
 	digits, negative := strings.CutPrefix(text, "-")
-	hundredths, err := money.Parse(digits)
+	hundredths, err := parse(digits)
 	switch {
 	case errors.Is(err, money.ErrRange) || err == nil && (hundredths == 0 || hundredths > maxPercent):
 		return 0, errors.New("must be between -1000 and 1000, and not 0")

@@ -127,7 +127,7 @@ func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 
 // showProduct handles GET /api/products/{id}.
 func (s *Server) showProduct(w http.ResponseWriter, r *http.Request, id int64) error {
-	cached, err := entityTags(r, "If-None-Match")
+	conditions, err := readConditions(r)
 	if err != nil {
 		return err
 	}
@@ -135,12 +135,12 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request, id int64) e
 	if err != nil {
 		return err
 	}
-	return s.writeProduct(w, http.StatusOK, p, cached)
+	return s.writeProductIf(w, http.StatusOK, p, conditions)
 }
 
 // showProductBySKU handles GET /api/products/sku/{sku}.
 func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request, sku string) error {
-	cached, err := entityTags(r, "If-None-Match")
+	conditions, err := readConditions(r)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request, sku st
 	if err != nil {
 		return err
 	}
-	return s.writeProduct(w, http.StatusOK, p, cached)
+	return s.writeProductIf(w, http.StatusOK, p, conditions)
 }
 
 // readProduct reads the body of POST, PUT and PATCH.
@@ -206,7 +206,7 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	}
 	countRows(r, "product", 1)
 	w.Header().Set("Location", "/api/products/"+strconv.FormatInt(p.ID, 10))
-	return s.writeProduct(w, http.StatusCreated, p, nil)
+	return s.writeProduct(w, http.StatusCreated, p)
 }
 
 // replaceProduct handles PUT /api/products/{id}. An absent field gets its default.
@@ -225,7 +225,7 @@ type updateFunc func(
 ) (catalog.Product, error)
 
 func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, id int64, update updateFunc) error {
-	precondition, err := s.ifMatch(r)
+	precondition, err := s.precondition(r)
 	if err != nil {
 		return err
 	}
@@ -237,12 +237,12 @@ func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, id int64,
 	if err != nil {
 		return err
 	}
-	return s.writeProduct(w, http.StatusOK, p, nil)
+	return s.writeProduct(w, http.StatusOK, p)
 }
 
 // deleteProduct handles DELETE /api/products/{id}.
 func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request, id int64) error {
-	precondition, err := s.ifMatch(r)
+	precondition, err := s.precondition(r)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func signature(secret, id string, at time.Time, body string) string {
 // sendMessage returns the status, or 0 without a connection.
 func sendMessage(t *testing.T, port, id, at, signatures, body string) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "POST", "http://127.0.0.1:"+port+"/", strings.NewReader(body))
 	if err != nil {

@@ -60,10 +60,7 @@ func (s references) read(r *http.Request) (name catalog.Field[string], invalid t
 		return name, nil, err
 	}
 	name = body.text("name")
-	body.ignore("id", "created_at", "updated_at")
-	if s.kind == catalog.Warehouses {
-		body.ignore("is_default")
-	}
+	body.ignore("id", "is_default", "created_at", "updated_at")
 	body.rejectUnknown()
 	return name, body.errs, nil
 }

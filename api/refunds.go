@@ -44,6 +44,9 @@ func (o *object) refund(number string) sales.RefundRow {
 		Amount:      required(o, "amount", parseMoney),
 		RefundedAt:  optional(o, "refunded_at", parseTime),
 		Reference:   optional(o, "reference", parseText),
+		Tax:         optional(o, "tax", parseMoney),
+		Shipping:    optional(o, "shipping", parseMoney),
+		Items:       o.refundItems(),
 	}
 	if restock := notNull(o, "restock", parseBool); restock != nil {
 		sent.Restock = *restock
@@ -53,28 +56,45 @@ func (o *object) refund(number string) sales.RefundRow {
 	return sales.RefundRow{Refund: sent, Invalid: o.errs}
 }
 
+// refundItems takes the items that a refund names; nil is all of them.
+func (o *object) refundItems() []sales.RefundItem {
+	return optionalItems(o, "items", func(item *object) sales.RefundItem {
+		return sales.RefundItem{
+			Line: required(item, "line", parseInteger), Quantity: optional(item, "quantity", parseInteger),
+			Amount: optional(item, "amount", parseMoney),
+		}
+	})
+}
+
 // restockItems takes the parts of items that a refund returns to stock; nil is all of them.
 func (o *object) restockItems() []sales.RestockItem {
-	elements := optional(o, "restock_items", func(raw json.RawMessage) ([]json.RawMessage, error) {
+	return optionalItems(o, "restock_items", func(item *object) sales.RestockItem {
+		return sales.RestockItem{
+			Line: required(item, "line", parseInteger), Quantity: required(item, "quantity", parseInteger),
+		}
+	})
+}
+
+// optionalItems takes an array of objects for lines of an order; nil means absent.
+func optionalItems[T any](o *object, name string, read func(*object) T) []T {
+	elements := optional(o, name, func(raw json.RawMessage) ([]json.RawMessage, error) {
 		return splitArray(raw, sales.MaxItems, "an array of objects")
 	})
 	if elements == nil {
 		return nil
 	}
-	items := make([]sales.RestockItem, len(*elements))
-	err := o.eachElement("restock_items", *elements, func(i int, path string) {
+	items := make([]T, len(*elements))
+	err := o.eachElement(name, *elements, func(i int, path string) {
 		item, err := o.nested(path, (*elements)[i])
 		if err != nil {
 			o.addError(path, err.Error())
 			return
 		}
-		items[i] = sales.RestockItem{
-			Line: required(item, "line", parseInteger), Quantity: required(item, "quantity", parseInteger),
-		}
+		items[i] = read(item)
 		item.rejectUnknown()
 	})
 	if err != nil {
-		o.addError("restock_items", err.Error())
+		o.addError(name, err.Error())
 	}
 	return items
 }

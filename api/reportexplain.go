@@ -26,7 +26,7 @@ func explainShape(e *reports.Explain, paths map[string]string) jsonField {
 		if path != "" && indexed {
 			path += "[" + index
 		}
-		return jsonObject{{"name", g.Path}, {"path", orNull(path)}, {"sums", figures{reports.ExplainColumns, g.Sums}}}
+		return jsonObject{{"name", g.Path}, {"path", orNull(path)}, {"sums", figures{e.Columns(), g.Sums}}}
 	})
 	leftOut := arrayFrom(e.LeftOut, func(l reports.LeftOut) jsonObject {
 		return jsonObject{{"reason", l.Reason}, {"", figures{reports.LeftOutColumns, l.Sums}}}

@@ -106,6 +106,11 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
+	if name == "customers" && canReadCustomers(r) {
+		if err := s.logExport(r, "report of customers."+format); err != nil {
+			return err
+		}
+	}
 	file := s.newDownload(w, fmt.Sprintf("%s_%s_%s", name,
 		report.From.Format(time.DateOnly), report.To.Format(time.DateOnly)), format)
 	if r.Method == http.MethodHead {

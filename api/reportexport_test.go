@@ -27,45 +27,51 @@ func TestFilesOfAShop(t *testing.T) {
 	days := "date,revenue,orders,average_order_value,items_sold,discounts,tax,refunds," +
 		"gross_profit,margin_percent,units_without_cost," +
 		"gross_sales,net_revenue,shipping,total,items,revenue_without_cost,costed_percent"
+	net := strings.ReplaceAll(netNames, " ", ",")
 	products := "product_id,sku,name," + strings.ReplaceAll(productNames, " ", ",") + "\r\n"
 	channels := "channel,label,revenue,orders,average_order_value,percent_of_total," +
 		"gross_sales,discounts,refunds,net_revenue,tax,shipping,total,items,units_sold,gross_profit,margin_percent," +
 		"units_without_cost,revenue_without_cost,costed_percent"
-	// compared has the columns of a comparison.
-	compared := ",compared_" + strings.ReplaceAll(figureNames, " ", ",compared_") + "," +
-		strings.ReplaceAll(figureNames, " ", "_change_percent,") + "_change_percent\r\n"
+	// compared has the columns of a comparison, and those that were added later.
+	compared := comparedColumns(strings.TrimSuffix(figureNames, netNames)) + net + comparedColumns(netNames[1:]) + "\r\n"
 	// changes has the cells of a comparison; null is empty.
-	changes := func(before, changes string) string {
-		return "," + strings.NewReplacer(" ", ",", "null", "").Replace(before+" "+changes) + "\r\n"
+	changes := func(cells ...string) string {
+		return "," + strings.NewReplacer(" ", ",", "null", "").Replace(strings.Join(cells, " ")) + "\r\n"
 	}
+	const netNone, netWeb = "0.00 null 0 0.00 0.00", ",45.45,53.19,0,9.55,0.00"
+	const netChanges, netNoChanges = "-24.25 -11.35 0.00 null 0.00", "null null 0.00 0.00 0.00"
 	const february = "100.00 0.00 100.00 0.00 100.00 0.00 0.00 100.00 1 100.00 1 4 60.00 60.00 0 0.00 100.00"
 	const none = "0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0 0.00 0 0 0.00 0.00 0 0.00 0.00"
 	web := "web,'-Web,100.00,3,33.33,87.03,105.00,5.00,12.50,87.50,9.00,4.90,101.40,4,5,55.00,57.89,1,5.00,95.00"
 	pos := "pos,Point of sale,14.90,1,14.90,12.97,14.90,0.00,0.00,14.90,0.00,0.00,14.90,1,1,,,1,14.90,0.00"
 	customers := "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at\r\n"
-	mug := fmt.Sprintf("%d,00017,'=Mug,4,95.00,40.00,55.00,57.89,0,0.00,100.00,100.00,5.00,12.50,82.50\r\n", s.mug)
-	lamp := fmt.Sprintf("%d,LAMP,Lamp,1,14.90,0.00,0.00,0.00,1,14.90,0.00,14.90,0.00,0.00,14.90\r\n", s.lamp)
-	unknown := ",X-1,X-1,1,5.00,0.00,0.00,0.00,1,5.00,0.00,5.00,0.00,0.00,5.00\r\n"
+	mug := fmt.Sprintf("%d,00017,'=Mug,4,95.00,40.00,55.00,57.89,0,0.00,100.00,100.00,5.00,12.50,82.50%s\r\n", s.mug, netWeb)
+	lamp := fmt.Sprintf("%d,LAMP,Lamp,1,14.90,0.00,0.00,0.00,1,14.90,0.00,14.90,0.00,0.00,14.90,,,0,0.00,0.00\r\n", s.lamp)
+	unknown := ",X-1,X-1,1,5.00,0.00,0.00,0.00,1,5.00,0.00,5.00,0.00,0.00,5.00,,,0,0.00,0.00\r\n"
 	ada := "C-1,Ada,ada@example.com,2,75.00,37.50,12.50,2026-03-01T09:30:00.000000Z,2026-03-03T23:59:59.000000Z\r\n"
 	bob := "0002,,,1,25.00,25.00,0.00,2026-02-27T12:00:00.000000Z,2026-03-03T00:00:00.000000Z\r\n"
 	for query, want := range map[string]string{
-		"sales-summary?" + firstDays: days + "\r\n" +
-			"2026-03-01,59.90,2,29.95,3,5.00,9.00,0.00,25.00,55.56,1,64.90,59.90,4.90,73.80,2,14.90,75.13\r\n" +
-			"2026-03-02,0.00,0,0.00,0,0.00,0.00,0.00,0.00,0.00,0,0.00,0.00,0.00,0.00,0,0.00,0.00\r\n" +
-			"2026-03-03,55.00,2,27.50,3,0.00,0.00,12.50,30.00,60.00,1,55.00,42.50,0.00,42.50,3,5.00,90.91\r\n",
+		"sales-summary?" + firstDays: days + net + "\r\n" +
+			"2026-03-01,59.90,2,29.95,3,5.00,9.00,0.00,25.00,55.56,1,64.90,59.90,4.90,73.80,2,14.90,75.13,25.00,55.56,0,0.00,0.00\r\n" +
+			"2026-03-02,0.00,0,0.00,0,0.00,0.00,0.00,0.00,0.00,0,0.00,0.00,0.00,0.00,0,0.00,0.00,0.00,,0,0.00,0.00\r\n" +
+			"2026-03-03,55.00,2,27.50,3,0.00,0.00,12.50,30.00,60.00,1,55.00,42.50,0.00,42.50,3,5.00,90.91,20.45,50.56,0,9.55,0.00\r\n",
 		"sales-summary?from=2026-03-01&to=2026-03-01&channel=pos&compare=true&format=csv": days + ",compared_date" +
 			compared +
 			"2026-03-01,14.90,1,14.90,1,0.00,0.00,0.00,0.00,0.00,1,14.90,14.90,0.00,14.90,1,14.90,0.00,2026-02-28" +
-			changes(none, "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00"),
+			changes(none, "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00",
+				"null null 0 0.00 0.00", netNone, netNoChanges),
 		"products?" + firstDays:                                         products + mug + lamp + unknown,
 		"products?" + firstDays + "&sort=units&direction=asc":           products + lamp + unknown + mug,
 		fmt.Sprintf("products?"+firstDays+"&category_id=%d", s.kitchen): products + mug,
 		"products?from=2026-03-02&to=2026-03-02":                        products,
-		"channels?" + firstDays:                                         channels + "\r\n" + web + "\r\n" + pos + "\r\n",
+		"channels?" + firstDays: channels + net + "\r\n" + web + netWeb + "\r\n" + pos +
+			",,,0,0.00,0.00\r\n",
 		"channels?" + firstDays + "&compare=previous_period": channels + compared +
 			web + changes(february,
-			"5.00 null 0.00 null -12.50 null null 1.40 200.00 -66.67 300.00 25.00 -8.33 -3.52 null null -5.00") +
-			pos + changes(none, "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00"),
+			"5.00 null 0.00 null -12.50 null null 1.40 200.00 -66.67 300.00 25.00 -8.33 -3.52 null null -5.00",
+			strings.ReplaceAll(netWeb[1:], ",", " "), "60.00 60.00 0 0.00 0.00", netChanges) +
+			pos + changes(none, "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00",
+			"null null 0 0.00 0.00", netNone, netNoChanges),
 		"customers?" + firstDays: customers + ada + bob,
 		"customers?" + firstDays + "&channel=web&sort=orders&direction=asc": customers + bob + ada,
 		"customers?from=2026-03-02&to=2026-03-02":                           customers,
@@ -78,6 +84,12 @@ func TestFilesOfAShop(t *testing.T) {
 		name := kind + "_" + got.request("from") + "_" + got.request("to") + ".csv"
 		got.checkFile(t, csvKind, name)
 	}
+}
+
+// comparedColumns returns the columns of a comparison for some figures.
+func comparedColumns(names string) string {
+	return ",compared_" + strings.ReplaceAll(names, " ", ",compared_") + "," +
+		strings.ReplaceAll(names, " ", "_change_percent,") + "_change_percent"
 }
 
 // checkFile checks the headers of a download.

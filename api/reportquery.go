@@ -113,7 +113,7 @@ func (q *query) summary(r *http.Request) (summary reports.SummaryQuery, err erro
 
 func (q *query) products(r *http.Request) (products reports.ProductsQuery, err error) {
 	products.CategoryID = q.id("category_id")
-	products.By, products.Ascending = q.oneOf("sort", "revenue", "units", "margin"), q.ascending()
+	products.By, products.Ascending = q.oneOf("sort", "revenue", "net_revenue", "units", "margin"), q.ascending()
 	products.Range, err = q.period(r, false)
 	return products, err
 }

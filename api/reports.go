@@ -299,7 +299,24 @@ func reconciledShape(t reports.ReconciledFigure) jsonObject {
 		{"figure", t.Figure}, {"unit", t.Unit},
 		{"facts", value(&t.Facts)}, {"summary", value(&t.Summary)}, {"channels", value(t.Channels)}, {"days", value(t.Days)},
 		{"products", value(t.Products)}, {"categories", value(t.Categories)}, {"sellers", value(t.Sellers)},
+		{"product_pages", value(t.ProductPages)}, {"categories_by_channel", value(t.CategoryChannels)},
+		{"sellers_by_channel", value(t.SellerChannels)}, {"group_counts", groupCountsShape(t.Groups)},
 		{"balanced", t.Balanced},
+	}
+}
+
+// groupCountsShape returns nil for figures that are no counts of orders or refunds.
+func groupCountsShape(g *reports.GroupCounts) any {
+	if g == nil {
+		return nil
+	}
+	pair := func(c reports.CountPair) jsonObject {
+		return jsonObject{
+			{"facts", int64(c.Facts)}, {"stored", int64(c.Stored)}, {"stored_by_channel", int64(c.StoredByChannel)},
+		}
+	}
+	return jsonObject{
+		{"products", pair(g.Products)}, {"categories", pair(g.Categories)}, {"sellers", pair(g.Sellers)},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -74,7 +75,7 @@ type Options struct {
 	// TrustedProxies are the peers whose X-Forwarded-For header is used.
 	TrustedProxies []netip.Prefix
 
-	BaseURL *url.URL // begins the URLs of pictures
+	BaseURL *url.URL // begins the URLs of pictures, and is the address in the documentation
 
 	Logger  *slog.Logger
 	Version string // of the program, for /healthz
@@ -87,7 +88,9 @@ type Server struct {
 	mux   *chi.Mux
 	pages *settings.Pages // nil if disabled
 
-	mediaURL string // of all pictures
+	mediaURL string      // of all pictures
+	document func() file // openapi.yaml as JSON
+	docsPage func() file
 
 	limits limits
 	outage outage
@@ -102,6 +105,7 @@ type limits struct {
 	deadline      time.Duration // of a handler
 	readerTimeout time.Duration // see the constant
 	refusalDelay  time.Duration // see the constant
+	hangUpDelay   time.Duration // see disconnectDelay
 }
 
 // New returns a Server with all its routes.
@@ -120,8 +124,11 @@ func New(o Options) *Server {
 			deadline:      8 * time.Second,
 			readerTimeout: readerTimeout,
 			refusalDelay:  refusalDelay,
+			hangUpDelay:   disconnectDelay,
 		},
 	}
+	s.document = sync.OnceValue(func() file { return openAPIJSON(o.BaseURL) })
+	s.docsPage = sync.OnceValue(func() file { return newDocsPage(o.BaseURL) })
 	s.mediaURL = "/media/"
 	if o.BaseURL != nil {
 		s.mediaURL = o.BaseURL.JoinPath("media").String() + "/"
@@ -216,6 +223,7 @@ func (s *Server) routes() []route {
 	changes := options{class: admission.Feed, deadline: changesDeadline}
 	tested := options{class: admission.Feed, deadline: webhooks.TestTimeout}
 	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
+	erased := options{deadline: importDeadline} // it reads all plans
 	plan := options{class: admission.Bulk, deadline: bulkDeadline, body: s.limits.body}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
@@ -272,7 +280,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/customers", keys.CustomersRead, s.listCustomers, none},
 		{"GET", "/api/customers/export", keys.CustomersRead, s.exportList("customers", s.customersList), export},
 		{"GET", "/api/customers/{customer_id}", keys.CustomersRead, at(pathText("customer_id"), s.showCustomer), none},
-		{"DELETE", "/api/customers/{customer_id}", keys.CustomersWrite, at(pathText("customer_id"), s.eraseCustomer), none},
+		{"DELETE", "/api/customers/{customer_id}", keys.CustomersWrite, at(pathText("customer_id"), s.eraseCustomer), erased},
 		{"GET", "/api/customers/{customer_id}/data", keys.CustomersRead, at(pathText("customer_id"), s.showCustomerData), export},
 		{"GET", "/api/changes", anyKey, s.listChanges, changes}, // each type requires its permission
 		{"GET", "/api/webhooks", keys.WebhooksRead, s.listWebhooks, none},
@@ -334,7 +342,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 		ctx := admission.NewContext(context.WithoutCancel(req.Context()), stateOf(req).ticket)
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
-		delay := disconnectDelay
+		delay := s.limits.hangUpDelay
 		if r.method == http.MethodGet {
 			delay = 0
 		}
@@ -399,6 +407,7 @@ func (s *Server) mountSettings(o settings.Options) {
 		stateOf(r).err = err
 		return toAPIError(err).code == ServiceUnavailable
 	}
+	o.SignedIn = func(r *http.Request, tenant tenancy.ID) { stateOf(r).tenant = tenant }
 	o.Imports, o.Changes, o.Webhooks = s.Imports, s.Changes, s.Webhooks
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
 	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive

@@ -99,9 +99,11 @@ func endSpan(span trace.Span, r *http.Request, state *requestState, route string
 		if route != "" {
 			span.SetName(methodOf(r) + " " + route)
 		}
+		if state.tenant != 0 {
+			span.SetAttributes(attribute.Int64("storeroom.tenant.id", int64(state.tenant)))
+		}
 		if p := state.principal; p != nil {
 			span.SetAttributes(
-				attribute.Int64("storeroom.tenant.id", int64(p.Tenant.ID)),
 				attribute.Int64("storeroom.key.id", p.KeyID),
 				attribute.String("storeroom.plan", string(p.Tenant.Plan)))
 		}

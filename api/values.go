@@ -184,11 +184,11 @@ func readInteger(text string) (int64, error) {
 
 // parseMoney reads a number or a decimal string from its literal text, without a float.
 func parseMoney(raw json.RawMessage) (money.Cents, error) {
-	text := string(raw)
-	if text[0] == '"' {
-		text, _ = parseText(raw) // money.Parse rejects an invalid text
+	if raw[0] == '"' {
+		text, _ := parseText(raw) // money.ParseText rejects an invalid text
+		return money.ParseText(text)
 	}
-	return money.Parse(text)
+	return money.Parse(string(raw))
 }
 
 // parseTime reads a string with an RFC 3339 time.

@@ -33,8 +33,16 @@ type webhookJSON struct {
 	Cursor                  string     `json:"cursor"`
 	PreviousSecretExpiresAt *timestamp `json:"previous_secret_expires_at"`
 	CreatedAt               timestamp  `json:"created_at"`
+	CreatedBy               *makerJSON `json:"created_by"`
 	UpdatedAt               timestamp  `json:"updated_at"`
 	Secret                  string     `json:"secret,omitempty"` // only after it was created
+}
+
+// makerJSON is the key or the member that made an endpoint.
+type makerJSON struct {
+	Type string `json:"type"`
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
 }
 
 func webhookShape(w webhooks.Webhook) webhookJSON {
@@ -43,6 +51,9 @@ func webhookShape(w webhooks.Webhook) webhookJSON {
 		PauseReason: w.PauseReason, PausedAt: (*timestamp)(w.PausedAt), FailingSince: (*timestamp)(w.FailingSince),
 		FailedAttempts: w.Attempts, Cursor: w.DeliveredTo, CreatedAt: timestamp(w.CreatedAt),
 		UpdatedAt: timestamp(w.UpdatedAt),
+	}
+	if w.MakerType != nil {
+		shown.CreatedBy = &makerJSON{*w.MakerType, *w.MakerID, *w.MakerName}
 	}
 	if w.State == webhooks.Active && w.Attempts > 0 {
 		shown.NextAttemptAt = (*timestamp)(&w.NextAttemptAt)
@@ -123,7 +134,7 @@ func readWebhook(r *http.Request) (webhooks.Fields, tenancy.InvalidError, error)
 		f.BatchSize = new(int(max(0, min(*size, webhooks.MaxBatch+1))))
 	}
 	body.ignore("id", "pause_reason", "paused_at", "failing_since", "failed_attempts", "next_attempt_at", "cursor",
-		"previous_secret_expires_at", "created_at", "updated_at")
+		"previous_secret_expires_at", "created_at", "created_by", "updated_at")
 	body.rejectUnknown()
 	return f, body.errs, nil
 }
@@ -148,29 +159,33 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request) error {
 	return writeCreated(w, "/api/webhooks", hook.ID, shown)
 }
 
-// changeWebhook handles PATCH /api/webhooks/{id}. A key that may not read all types of the endpoint must not send them
-// elsewhere.
+// mayRead checks that a key may read the types of a webhook. A key that may not must not send them elsewhere.
+func mayRead(r *http.Request) webhooks.Check {
+	return func(types []string) error {
+		for _, t := range types {
+			if !slices.Contains(feed.Types, t) {
+				continue // it is refused as invalid
+			}
+			if err := checkPermission(principal(r), changePermissions[t]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// changeWebhook handles PATCH /api/webhooks/{id}.
 func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, id int64) error {
 	f, invalid, err := readWebhook(r)
 	if err != nil {
 		return err
 	}
-	if f.URL != nil || f.Types != nil {
-		types := f.Types
-		if types == nil {
-			hook, err := s.Webhooks.Get(r.Context(), tenant(r), id)
-			if err != nil {
-				return err
-			}
-			types = hook.Types
-		}
-		if len(types) > 0 && !slices.Contains(types, "") {
-			if _, err := allowedTypes(principal(r), types); err != nil {
-				return err
-			}
+	if len(f.Types) > 0 && !slices.Contains(f.Types, "") { // before it is known whether the webhook exists
+		if err := mayRead(r)(f.Types); err != nil {
+			return err
 		}
 	}
-	hook, err := s.Webhooks.Change(r.Context(), tenant(r), s.keyActor(r), id, f, invalid)
+	hook, err := s.Webhooks.Change(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id, f, invalid)
 	if err != nil {
 		return err
 	}
@@ -191,7 +206,7 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request, id int64)
 	if err := readNoFields(r); err != nil {
 		return err
 	}
-	hook, err := s.Webhooks.Rotate(r.Context(), tenant(r), s.keyActor(r), id)
+	hook, err := s.Webhooks.Rotate(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id)
 	if err != nil {
 		return err
 	}
@@ -217,7 +232,7 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, id int64)
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	hook, err := s.Webhooks.Replay(r.Context(), tenant(r), s.keyActor(r), id, after)
+	hook, err := s.Webhooks.Replay(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id, after)
 	if err != nil {
 		return err
 	}
@@ -229,7 +244,7 @@ func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, id int64) e
 	if err := readNoFields(r); err != nil {
 		return err
 	}
-	d, err := s.Webhooks.Test(r.Context(), tenant(r), id)
+	d, err := s.Webhooks.Test(r.Context(), tenant(r), mayRead(r), id)
 	if err != nil {
 		return err
 	}

@@ -42,10 +42,14 @@ func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quo
 	case found.Images >= MaxImages:
 		err = tenancy.InvalidError{"images": {tooManyImages}}
 	case found.Bytes >= quota:
-		err = tenancy.InvalidError{"file": {fmt.Sprintf(
-			"would exceed the storage for images of this account, which is %d MiB: delete others first", quota>>20)}}
+		err = errMediaQuota(quota)
 	}
 	return wrap(err, "add a picture to product %d", product)
+}
+
+func errMediaQuota(quota int64) error {
+	return tenancy.InvalidError{"file": {fmt.Sprintf(
+		"would exceed the storage for images of this account, which is %d MiB: delete others first", quota>>20)}}
 }
 
 // MediaBytes returns the size of the files of a tenant's images.
@@ -53,6 +57,28 @@ func (s *Store) MediaBytes(ctx context.Context, tenant tenancy.ID) (int64, error
 	total, err := tenancy.One[struct{ Bytes int64 }](ctx, s.db, tenant, `
 		select coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes`, tenant)
 	return total.Bytes, wrap(err, "read the size of files")
+}
+
+// AddUpload is AddImage for a picture that CheckUpload has allowed. It checks the quota again, because uploads at the same
+// time do not see each other before.
+func (s *Store) AddUpload(ctx context.Context, by Actor, product int64, image Image, quota int64) (added Image, err error) {
+	var totals []struct{ Bytes int64 }
+	err = s.changeImages(ctx, by, product, func(b *pgx.Batch) {
+		b.Queue(`insert into media_totals (tenant_id, bytes) values ($1, 0) on conflict do nothing`, by.Tenant)
+		tenancy.QueueRows(b, &totals, `select bytes from media_totals where tenant_id = $1 for update`, by.Tenant)
+	}, func(images []Image, id int64) ([]Image, error) {
+		switch {
+		case len(images) >= MaxImages:
+			return nil, tenancy.InvalidError{"images": {tooManyImages}}
+		case totals[0].Bytes >= quota:
+			return nil, errMediaQuota(quota)
+		}
+		image.ID = id
+		images = number(append(images, image))
+		added = images[len(images)-1]
+		return images, nil
+	})
+	return added, wrap(err, "add a picture to product %d", product)
 }
 
 // AddImage adds an image at the end. Its ID and Position are set here. It returns ErrNotFound or an InvalidError, with
@@ -66,7 +92,7 @@ func (s *Store) AddImage(
 		image.URL, problem = CheckImageURL(image.URL)
 		addProblem(invalid, "url", problem)
 	}
-	err = s.changeImages(ctx, by, product, func(images []Image, id int64) ([]Image, error) {
+	err = s.changeImages(ctx, by, product, nil, func(images []Image, id int64) ([]Image, error) {
 		if len(images) >= MaxImages {
 			addProblem(invalid, "images", tooManyImages)
 		}
@@ -87,7 +113,7 @@ func (s *Store) MoveImage(
 	if len(invalid["position"]) == 0 && (position < 1 || position > MaxImages) {
 		invalid.Add("position", "must be between 1 and %d", MaxImages)
 	}
-	err = s.changeImages(ctx, by, product, func(images []Image, _ int64) ([]Image, error) {
+	err = s.changeImages(ctx, by, product, nil, func(images []Image, _ int64) ([]Image, error) {
 		from := indexOfImage(images, id)
 		if from < 0 {
 			return nil, tenancy.ErrNotFound
@@ -106,7 +132,7 @@ func (s *Store) MoveImage(
 
 // RemoveImage removes an image. It returns ErrNotFound.
 func (s *Store) RemoveImage(ctx context.Context, by Actor, product, id int64) error {
-	err := s.changeImages(ctx, by, product, func(images []Image, _ int64) ([]Image, error) {
+	err := s.changeImages(ctx, by, product, nil, func(images []Image, _ int64) ([]Image, error) {
 		i := indexOfImage(images, id)
 		if i < 0 {
 			return nil, tenancy.ErrNotFound
@@ -116,15 +142,20 @@ func (s *Store) RemoveImage(ctx context.Context, by Actor, product, id int64) er
 	return wrap(err, "remove image %d of product %d", id, product)
 }
 
-// changeImages writes what change returns for a copy of the images of a product. newID is for a new image.
+// changeImages writes what change returns for a copy of the images of a product. newID is for a new image. read adds
+// queries whose results change sees; it may be nil.
 func (s *Store) changeImages(
-	ctx context.Context, by Actor, product int64, change func(images []Image, newID int64) ([]Image, error),
+	ctx context.Context, by Actor, product int64, read func(*pgx.Batch),
+	change func(images []Image, newID int64) ([]Image, error),
 ) error {
 	var locked lockedProduct
 	var ids []rowID
 	return s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
 		locked.queue(b, by.Tenant, product)
 		queueImageIDs(b, &ids, 1)
+		if read != nil {
+			read(b)
+		}
 	}, func(b *pgx.Batch) error {
 		if err := locked.check(nil); err != nil {
 			return err

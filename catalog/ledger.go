@@ -79,7 +79,7 @@ select count(*)
 	var product []rowID
 	var counts []rowCount
 	var list paging.List[Adjustment]
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &product, `select id from products where tenant_id = $1 and id = $2`, tenant, id)
 		tenancy.QueueRows(b, &counts, count, countArgs...)
 		tenancy.QueueRows(b, &list.Items, page, q.Args...)

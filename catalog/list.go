@@ -82,7 +82,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	ids := q.ids(f) + q.Limit(limit, offset)
 	var counts []rowCount
 	var page Products
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, count.sql, count.args...)
 		if q.inOrder {
 			// PostgreSQL expects few products, and would read and sort all products of a category.
@@ -336,22 +336,23 @@ func (s *Store) search(
 	if f.After != nil {
 		filters["after_key"], filters["after_id"] = f.After.Value, f.After.ID
 	}
-	var hits []struct {
-		IDs   []int64
-		Total int64
+	var counts []struct {
+		Count int64
+		Found string
 	}
 	var page Products
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &hits, `select ids, total from search_products($1, $2, $3, $4, $5, $6)`,
+	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
+		// The setting passes the ids to the next query.
+		tenancy.QueueRows(b, &counts, `
+			select total as count, set_config('app.found', ids::text, true) as found
+			  from search_products($1, $2, $3, $4, $5, $6)`,
 			patterns, filters, sortColumn(f.Order), f.Order.Descending, limit, offset)
+		tenancy.QueueRows(b, &page.Items, productsOf("current_setting('app.found')::bigint[]"), tenant)
 	})
-	if err != nil {
-		return page, err
+	if err == nil {
+		page.Total = counts[0].Count
 	}
-	page.Total = hits[0].Total
-	return page, s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &page.Items, productsOf("$2::bigint[]"), tenant, hits[0].IDs)
-	})
+	return page, err
 }
 
 // searchPatterns returns a LIKE pattern for each word. A word of one or two characters

@@ -55,7 +55,7 @@ func (s *Store) References(
    and position(lower($2 collate "und-x-icu") in lower(name collate "und-x-icu")) > 0`
 	var list paging.List[Reference]
 	var counts []rowCount
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, `
 select count(*)`+from, tenant, search)
 		tenancy.QueueRows(b, &list.Items, `
@@ -200,8 +200,13 @@ func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int6
 	return tenancy.InUse(uses.Count, "product", name)
 }
 
-// DefaultWarehouse returns the default warehouse, and whether a product or stock is in it.
+// DefaultWarehouse returns the default warehouse, and whether a product or stock is in it. In a shared transaction no
+// other one can use it from then on.
 func (s *Store) DefaultWarehouse(ctx context.Context, tenant tenancy.ID) (w Reference, used bool, err error) {
+	if _, err := s.db.Exec(ctx, tenant,
+		`select from warehouses where tenant_id = $1 and is_default for update`, tenant); err != nil {
+		return w, false, wrap(err, "lock the default warehouse")
+	}
 	type warehouse struct {
 		Reference
 		Used bool

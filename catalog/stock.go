@@ -108,6 +108,7 @@ type AdjustRequest struct {
 	WarehouseID Field[int64]
 	Notes       Field[string]
 	Expected    Field[int64] // the product's total before the change
+	Precondition
 }
 
 // validate adds the validation errors that do not need the product.
@@ -139,7 +140,7 @@ func (s *Store) Adjust(
 ) (Product, Adjustment, error) {
 	invalid = invalid.Clone()
 	r.validate(invalid)
-	if len(invalid) == 0 && !r.Expected.Set && r.Type.Value != "set" {
+	if len(invalid) == 0 && !r.Expected.Set && r.Precondition == nil && r.Type.Value != "set" {
 		p, entry, done, err := s.addOrRemove(ctx, by, id, r)
 		if done || err != nil {
 			return p, entry, wrap(err, "adjust product %d", id)
@@ -154,7 +155,7 @@ func (s *Store) Adjust(
 		locked.queueStock(b, by.Tenant, id)
 		locked.lookups.queue(b, by.Tenant, id, warehouse)
 	}, func(b *pgx.Batch) error {
-		if err := locked.check(nil); err != nil {
+		if err := locked.check(r.Precondition); err != nil {
 			return err
 		}
 		invalid := invalid.Clone()

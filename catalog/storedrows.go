@@ -60,9 +60,11 @@ func (s *storedRows) apply(row upsertRow) (productUpdate, Result) {
 	after := before
 	if !exists {
 		after = newProduct()
-		row.requireAll(invalid)
 	}
 	row.Changes.apply(&after, invalid)
+	if !exists {
+		row.requireNew(invalid)
+	}
 	switch {
 	case row.images != nil:
 		after.Images = row.images
@@ -93,6 +95,17 @@ func (s *storedRows) apply(row upsertRow) (productUpdate, Result) {
 		return productUpdate{}, Result{SKU: sku, ID: before.ID, Outcome: Unchanged}
 	}
 	return update, Result{SKU: sku, ID: before.ID, Outcome: Updated}
+}
+
+// requireNew adds the validation errors of a row whose SKU no product has. A row with nothing but stock would not create
+// a product, so it needs no other field: its SKU is wrong.
+func (r upsertRow) requireNew(invalid tenancy.InvalidError) {
+	switch {
+	case r.stock == nil || r.Name.Set || r.Price.Set:
+		r.requireAll(invalid)
+	case len(invalid["sku"]) == 0:
+		invalid.Add("sku", "is not the SKU of a product")
+	}
 }
 
 // planStock sets the changes of the stock that a row requests.

@@ -38,10 +38,6 @@ type Result struct {
 	Err     error
 }
 
-// upsertAttempts limits how often an Upsert starts again because another transaction wrote the same SKUs or deleted a
-// reference.
-const upsertAttempts = 10
-
 // Upsert creates products with new SKUs, and changes the set fields of the others. A failed row does not undo the
 // others, which share one transaction. If two rows have the same SKU, the second changes the result of the first.
 func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, error) {
@@ -82,7 +78,7 @@ func (s *Store) UpsertParts(
 	return u.results, err
 }
 
-// upsert runs u, again if another transaction changed what it had read.
+// upsert runs u, again if another transaction wrote the same SKUs or deleted a reference.
 func (s *Store) upsert(ctx context.Context, u *upsert) error {
 	passes := splitBySKU(u.keys)
 	for attempt := 1; ; attempt++ {
@@ -103,7 +99,7 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 			return nil
 		})
 		if constraintError(err) != nil {
-			if attempt < upsertAttempts {
+			if tenancy.Restart(ctx, attempt) {
 				continue
 			}
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)

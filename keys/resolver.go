@@ -19,8 +19,7 @@ import (
 const (
 	// maxLookups bounds the concurrent lookups in PostgreSQL, so that a flood of guesses
 	// leaves connections for valid keys.
-	maxLookups    = 16
-	lookupTimeout = 2 * time.Second
+	maxLookups = 16
 )
 
 // Principal is the tenant and the rights of a key. Requests share it, so it must not be
@@ -35,6 +34,8 @@ type Principal struct {
 
 // Resolver finds the principal of a key. It is safe for concurrent use.
 type Resolver struct {
+	LookupTimeout time.Duration // of a lookup in PostgreSQL; tests on busy machines change it
+
 	db      *tenancy.DB
 	peppers Peppers
 	logger  *slog.Logger
@@ -61,7 +62,11 @@ func Open(
 	ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers, logger *slog.Logger,
 ) (*Resolver, error) {
 	db = db.Central()
-	r := &Resolver{db: db, peppers: peppers, logger: logger, cache: newCache(), slots: make(chan struct{}, maxLookups)}
+	r := &Resolver{
+		LookupTimeout: 2 * time.Second,
+
+		db: db, peppers: peppers, logger: logger, cache: newCache(), slots: make(chan struct{}, maxLookups),
+	}
 	l, err := newListener(listenURL, r.cache, logger)
 	if err != nil {
 		return nil, err
@@ -69,7 +74,7 @@ func Open(
 	r.observed = r.observe()
 	r.running, r.close = context.WithCancel(context.WithoutCancel(ctx))
 	r.tasks.Go(func() { l.run(r.running) })
-	r.tasks.Go(func() { r.flushEachMinute(r.running) })
+	r.tasks.Go(func() { r.flushEachInterval(r.running) })
 	return r, nil
 }
 
@@ -150,7 +155,7 @@ func (r *Resolver) lookUp(ctx context.Context, d digest, token string, generatio
 	if err := r.running.Err(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.LookupTimeout)
 	defer cancel()
 	defer context.AfterFunc(r.running, cancel)()
 	select {

@@ -33,7 +33,7 @@ type Key struct {
 	ExpiresAt   *time.Time // nil for never
 	RevokedAt   *time.Time
 	ReplacedBy  *int64     // the successor's id
-	LastUsedAt  *time.Time // to the minute, up to two minutes late
+	LastUsedAt  *time.Time // to the minute, stored within seconds of a minute's first use
 }
 
 // Status is whether a key is in use, and the reason if it is not.
@@ -132,16 +132,31 @@ func (s *Store) Roll(
 	return key, secret, nil
 }
 
-// Revoke revokes a key; every instance refuses it within two seconds. For a revoked key
-// it does nothing. It returns tenancy.ErrNotFound, or tenancy.ErrEnded if the actor is
+// Revoke revokes a key; every instance refuses it within two seconds. The webhooks that it made are paused in the same
+// transaction. For a revoked key Revoke does nothing. It returns tenancy.ErrNotFound, or tenancy.ErrEnded if the actor is
 // no longer an owner or admin.
 func (s *Store) Revoke(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	_, err := s.change(ctx, tenant, by, `revoke_key($1, $2)`, []any{by.Session, id},
+	return s.revoke(ctx, tenant, by, id, false)
+}
+
+// RevokeAndKeep is Revoke, but the webhooks of the key go on, and the actor becomes their maker.
+func (s *Store) RevokeAndKeep(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	return s.revoke(ctx, tenant, by, id, true)
+}
+
+func (s *Store) revoke(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, keepWebhooks bool,
+) error {
+	_, err := s.change(ctx, tenant, by, `revoke_key($1, $2, $3)`, []any{by.Session, id, keepWebhooks},
 		func(before Key) *tenancy.Entry {
 			if before.RevokedAt != nil {
 				return nil
 			}
-			return &tenancy.Entry{Action: "key.revoke", Target: before.Name, Details: before.auditDetails()}
+			details := before.auditDetails()
+			if keepWebhooks {
+				details["webhooks"] = "kept"
+			}
+			return &tenancy.Entry{Action: "key.revoke", Target: before.Name, Details: details}
 		})
 	if err != nil {
 		return fmt.Errorf("revoke key %d: %w", id, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -11,17 +12,18 @@ import (
 )
 
 const (
-	flushInterval = time.Minute
+	flushInterval = 2 * time.Second
 	flushTimeout  = 5 * time.Second // per tenant
 )
 
 // uses holds the minute of the last use of each key until it is stored.
 type uses struct {
-	mu   sync.Mutex
-	last map[tenancy.ID]map[int64]time.Time
+	mu     sync.Mutex
+	last   map[tenancy.ID]map[int64]time.Time
+	stored map[int64]time.Time // the minutes that this instance has taken to store, by key
 }
 
-// Used records that a key is used now. All uses of a minute are written together,
+// Used records that a key is used now. Only the first use of a key in a minute is written,
 // because a write per request would cost more than the request.
 func (r *Resolver) Used(p *Principal) {
 	r.uses.note(p.Tenant.ID, p.KeyID, time.Now().Truncate(time.Minute))
@@ -30,6 +32,9 @@ func (r *Resolver) Used(p *Principal) {
 func (u *uses) note(tenant tenancy.ID, key int64, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if !at.After(u.stored[key]) {
+		return
+	}
 	if u.last == nil {
 		u.last = map[tenancy.ID]map[int64]time.Time{}
 	}
@@ -41,25 +46,45 @@ func (u *uses) note(tenant tenancy.ID, key int64, at time.Time) {
 	}
 }
 
-// take returns the recorded uses and removes them.
-func (u *uses) take() map[tenancy.ID]map[int64]time.Time {
+// take returns the recorded uses and removes them. They count as stored until putBack. now is the current minute: keys
+// that were last used before it need not be remembered, because their next use is in a later minute.
+func (u *uses) take(now time.Time) map[tenancy.ID]map[int64]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	maps.DeleteFunc(u.stored, func(_ int64, at time.Time) bool { return at.Before(now) })
 	last := u.last
 	u.last = nil
+	for _, keys := range last {
+		if u.stored == nil {
+			u.stored = map[int64]time.Time{}
+		}
+		maps.Copy(u.stored, keys)
+	}
 	return last
 }
 
-func (r *Resolver) flushEachMinute(ctx context.Context) {
+// putBack records the uses again that could not be stored.
+func (u *uses) putBack(tenant tenancy.ID, last map[int64]time.Time) {
+	u.mu.Lock()
+	for key := range last {
+		delete(u.stored, key)
+	}
+	u.mu.Unlock()
+	for key, at := range last {
+		u.note(tenant, key, at)
+	}
+}
+
+// flushEachInterval writes the recorded uses until ctx ends.
+func (r *Resolver) flushEachInterval(ctx context.Context) {
 	tick := time.Tick(flushInterval)
+	problems := tenancy.Problems{Begins: "last uses of keys are not stored", Ends: "last uses of keys are stored again"}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick:
-			if err := r.flushUses(ctx); err != nil {
-				r.logger.WarnContext(ctx, "last uses of keys are not stored; the next try is in a minute", "error", err)
-			}
+			problems.Report(ctx, r.logger, nil, r.flushUses(ctx))
 		}
 	}
 }
@@ -68,12 +93,10 @@ func (r *Resolver) flushEachMinute(ctx context.Context) {
 // records them again.
 func (r *Resolver) flushUses(ctx context.Context) error {
 	var failures []error
-	for tenant, last := range r.uses.take() {
+	for tenant, last := range r.uses.take(time.Now().Truncate(time.Minute)) {
 		if err := writeUses(ctx, r.db, tenant, last); err != nil {
 			failures = append(failures, fmt.Errorf("write last uses of tenant %d: %w", tenant, err))
-			for key, at := range last {
-				r.uses.note(tenant, key, at)
-			}
+			r.uses.putBack(tenant, last)
 		}
 	}
 	return errors.Join(failures...)

@@ -46,7 +46,7 @@ func TestTheLastUseIsWritten(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].ID != foreign.ID || found[0].LastUsedAt == nil {
 		t.Errorf("the other tenant's keys = %+v, %v, want one with a last use", found, err)
 	}
-	if left := r.uses.take(); len(left) != 0 {
+	if left := r.uses.take(began); len(left) != 0 {
 		t.Errorf("%v is kept after it was written", left)
 	}
 
@@ -82,10 +82,56 @@ func TestTheLastUseNeverMovesBack(t *testing.T) {
 			t.Errorf("after a use at %v: last used at %v, want %v", tt.note, got.Sub(now), tt.want)
 		}
 	}
-	r.uses.note(s.tenant.ID, key.ID, now)
-	r.uses.note(s.tenant.ID, key.ID, now.Add(-time.Minute))
-	if got := r.uses.take()[s.tenant.ID][key.ID]; !got.Equal(now) {
-		t.Errorf("the noted use is at %v, want the later of two, %v", got, now)
+	later := now.Add(2 * time.Minute)
+	r.uses.note(s.tenant.ID, key.ID, later)
+	r.uses.note(s.tenant.ID, key.ID, later.Add(-time.Minute))
+	if got := r.uses.take(now)[s.tenant.ID][key.ID]; !got.Equal(later) {
+		t.Errorf("the noted use is at %v, want the later of two, %v", got, later)
+	}
+}
+
+// A key that is used all the time costs one write a minute, although uses are stored within seconds.
+func TestOnlyTheFirstUseOfAMinuteIsWritten(t *testing.T) {
+	t.Parallel()
+	var u uses
+	minute := time.Now().Truncate(time.Minute)
+	for i, test := range []struct {
+		now     time.Time
+		used    []int64
+		written int
+	}{
+		{minute, []int64{1, 1, 2}, 2}, {minute, []int64{1, 2}, 0}, {minute, []int64{3, 1}, 1},
+		{minute.Add(time.Minute), []int64{1, 3, 3}, 2}, {minute.Add(time.Minute), []int64{1, 2}, 1},
+	} {
+		for _, key := range test.used {
+			u.note(7, key, test.now)
+		}
+		if got := len(u.take(test.now)[7]); got != test.written {
+			t.Errorf("%d: %d uses are written, want %d", i, got, test.written)
+		}
+	}
+	if len(u.stored) != 3 {
+		t.Errorf("the minutes of %d keys are remembered, want those of this minute", len(u.stored))
+	}
+}
+
+// Every instance and every page shows a use soon, because it reads what all instances have stored.
+func TestTheFirstUseIsStoredWithinSeconds(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	key, secret := s.mustKey(t, "k")
+	r, err := Open(t.Context(), s.DB, s.URL, s.peppers, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	r.Used(mustResolve(t, r, secret))
+	within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for s.found(t, key.ID)[0].LastUsedAt == nil {
+		if within.Err() != nil {
+			t.Fatal("a use is not stored after 30 seconds")
+		}
 	}
 }
 
@@ -118,6 +164,7 @@ func TestUsesThatCannotBeWrittenAreKept(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "tenant "+strconv.FormatInt(int64(s.tenant.ID), 10)) {
 		t.Errorf("flushUses = %v, want an error that names the tenant", err)
 	}
+	r.Used(mustResolve(t, r, secret))
 	if err := r.flushUses(t.Context()); err != nil || s.found(t, key.ID)[0].LastUsedAt == nil {
 		t.Errorf("the next flush = %v, want it to write the kept uses", err)
 	}

@@ -30,7 +30,7 @@ func CitusScript() string {
 // groups; deploy/README.md explains them. It changes only what is missing, and Apply calls it after migrations. conn is
 // connected to the coordinator.
 func Distribute(ctx context.Context, conn *pgx.Conn) error {
-	if err := inTxOneByOne(ctx, conn, CitusScript()); err != nil {
+	if err := inTxOneByOne(ctx, conn, CitusScript(), nil); err != nil {
 		return fmt.Errorf("distribute the tables: %w", err)
 	}
 	rows, err := conn.Query(ctx, `
@@ -137,7 +137,9 @@ func JoinStatements(coordinator string, workers []string, shards int) (onWorkers
 }
 
 // inTxOneByOne is inTx with a message for each statement. Citus distributes only statements that are sent alone.
-func inTxOneByOne(ctx context.Context, conn *pgx.Conn, script string) error {
+func inTxOneByOne(
+	ctx context.Context, conn *pgx.Conn, script string, check func(context.Context, *pgx.Conn) error,
+) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		// The nodes get the settings of "set local" too, such as the tenant and row_security. Citus refuses to create a
 		// function after it has changed the shards of a table in parallel.
@@ -148,7 +150,10 @@ func inTxOneByOne(ctx context.Context, conn *pgx.Conn, script string) error {
 				return fmt.Errorf("%w in: %.200s", err, strings.TrimSpace(statement))
 			}
 		}
-		return nil
+		if check == nil {
+			return nil
+		}
+		return check(ctx, tx.Conn())
 	})
 }
 

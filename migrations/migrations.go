@@ -3,7 +3,8 @@
 //
 // Apply runs each missing file in one transaction, as the owner of the tables, under an
 // advisory lock and without a statement timeout. row_security is off: an update that a policy would filter fails
-// instead of changing no row. Lint finds parts of the schema that could show a tenant the
+// instead of changing no row. Before that, it compares the names and the checksums in schema_migrations with the files,
+// and refuses a database that was migrated with other files. Lint finds parts of the schema that could show a tenant the
 // rows of another; the server does not start while there are any.
 //
 // A file never changes after it is released, and migrations cannot be reverted. Old and
@@ -14,6 +15,7 @@ package migrations
 
 import (
 	"context"
+	"crypto/sha256"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -50,7 +52,9 @@ func All() []Migration {
 		if err != nil {
 			panic(err)
 		}
-		all = append(all, Migration{version, strings.TrimSuffix(name, ".sql"), string(sql)})
+		// A checkout on Windows can have other ends of lines, which must change neither checksums nor functions.
+		text := strings.ReplaceAll(string(sql), "\r\n", "\n")
+		all = append(all, Migration{version, strings.TrimSuffix(name, ".sql"), text})
 	}
 	return all
 }
@@ -67,15 +71,21 @@ func fileNames() []string {
 	return names
 }
 
+// Checksum returns the SHA-256 of the file, which schema_migrations stores.
+func (m Migration) Checksum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(m.SQL))) }
+
 // Apply brings the database of conn to the latest version and returns the migrations
 // that it ran. The role of conn must be a member of storeroom_owner, such as
 // storeroom_migrator. Concurrent calls wait for each other.
+//
+// Before it changes anything, Apply compares the database with the files and looks for the roles. The error wraps
+// ErrNewer if a newer program has migrated the database.
 func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 	return ApplyList(ctx, conn, All())
 }
 
 // ApplyList is Apply of other migrations than All, for tests.
-func ApplyList(ctx context.Context, conn *pgx.Conn, all []Migration) ([]Migration, error) {
+func ApplyList(ctx context.Context, conn *pgx.Conn, all []Migration) (ran []Migration, err error) {
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
 		return nil, fmt.Errorf("lock the schema: %w", err)
 	}
@@ -84,35 +94,26 @@ func ApplyList(ctx context.Context, conn *pgx.Conn, all []Migration) ([]Migratio
 	if err != nil {
 		return nil, err
 	}
+	pending, err := checkState(ctx, conn, all, distributed)
+	if err != nil {
+		return nil, err
+	}
+	if len(pending) > 0 {
+		if err := checkRoles(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
 	run := inTx
 	if distributed {
 		run = inTxOneByOne
 	}
-	if err := run(ctx, conn, `create table if not exists schema_migrations (
-		version    integer primary key,
-		name       text not null,
-		applied_at timestamptz not null default now()
-	);
-	comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
-	create or replace function schema_version() returns integer
-	language sql stable security definer
-	set search_path = pg_catalog, public, pg_temp
-	as 'select coalesce(max(version), 0) from schema_migrations';
-	revoke execute on function schema_version from public;
-	grant execute on function schema_version to storeroom_runtime`); err != nil {
-		return nil, fmt.Errorf("prepare the schema: %w", err)
-	}
-	current, err := Version(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	var ran []Migration
-	for _, m := range all {
-		if m.Version <= current {
-			continue
+	for _, script := range []string{makeTable, addChecksums} {
+		if err := run(ctx, conn, script, nil); err != nil {
+			return nil, fmt.Errorf("prepare the schema: %w", err)
 		}
-		record := fmt.Sprintf("\n;insert into schema_migrations (version, name) values (%d, '%s')", m.Version, m.Name)
-		if err := run(ctx, conn, m.SQL+record); err != nil {
+	}
+	for _, m := range pending {
+		if err := run(ctx, conn, m.SQL+m.record(), m.lint); err != nil {
 			return ran, fmt.Errorf("migration %s: %w", m.Name, err)
 		}
 		ran = append(ran, m)
@@ -123,6 +124,63 @@ func ApplyList(ctx context.Context, conn *pgx.Conn, all []Migration) ([]Migratio
 		}
 	}
 	return ran, nil
+}
+
+// makeTable creates what the previous release creates too, in the same words: its migrate runs it on the new schema.
+const makeTable = `create table if not exists schema_migrations (
+		version    integer primary key,
+		name       text not null,
+		applied_at timestamptz not null default now()
+	);
+	comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
+	create or replace function schema_version() returns integer
+	language sql stable security definer
+	set search_path = pg_catalog, public, pg_temp
+	as 'select coalesce(max(version), 0) from schema_migrations';
+	revoke execute on function schema_version from public;
+	grant execute on function schema_version to storeroom_runtime`
+
+// addChecksums adds the column for checksums once. Instances read the table every second, so the lock does not wait for
+// long behind a backup, but tries again.
+const addChecksums = `do $$
+begin
+    if exists (select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'checksum') then
+        return;
+    end if;
+    perform set_config('lock_timeout', '500ms', true);
+    for retries in reverse 60..0 loop
+        begin
+            lock table schema_migrations in access exclusive mode;
+            exit;
+        exception when lock_not_available or deadlock_detected then
+            if retries = 0 then
+                raise;
+            end if;
+            perform pg_sleep(1);
+        end;
+    end loop;
+    alter table schema_migrations add column checksum text not null default '` + unknown + `';
+    comment on column schema_migrations.checksum is
+        'SHA-256 of the file, or "unknown" if a program that stored none applied it.';
+end $$`
+
+// record is the statement that stores that the migration ran.
+func (m Migration) record() string {
+	return fmt.Sprintf("\n;insert into schema_migrations (version, name, checksum) values (%d, '%s', '%s')",
+		m.Version, m.Name, m.Checksum())
+}
+
+// lint checks the schema in the transaction of the last migration, so that a schema which does not keep tenants apart
+// is never committed. The check knows only the functions of the latest schema.
+func (m Migration) lint(ctx context.Context, conn *pgx.Conn) error {
+	if m.Version != Latest() {
+		return nil
+	}
+	problems, err := lint(ctx, conn, false)
+	if err != nil {
+		return err
+	}
+	return problems.Err("it was not applied, because the schema would not keep tenants apart")
 }
 
 // Version returns the version of the schema: the number of the last migration that ran.
@@ -137,13 +195,16 @@ func Version(ctx context.Context, conn *pgx.Conn) (int, error) {
 const prologue = "set local role storeroom_owner; set local row_security = off; set local search_path = public; " +
 	"set local statement_timeout = 0;\n"
 
-// inTx runs a script in one transaction, as the owner of the tables. If the nodes of a cluster are connected and the
-// tables are not distributed yet, Citus must not repeat the statements on the workers: Distribute creates there what is
-// needed. Plain PostgreSQL ignores the setting.
-func inTx(ctx context.Context, conn *pgx.Conn, script string) error {
+// inTx runs a script and then a check, which may be nil, in one transaction, as the owner of the tables. If the nodes
+// of a cluster are connected and the tables are not distributed yet, Citus must not repeat the statements on the
+// workers: Distribute creates there what is needed. Plain PostgreSQL ignores the setting.
+func inTx(ctx context.Context, conn *pgx.Conn, script string, check func(context.Context, *pgx.Conn) error) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		const local = "set local citus.enable_ddl_propagation = off;\n"
 		_, err := tx.Conn().PgConn().Exec(ctx, prologue+local+script).ReadAll()
-		return err
+		if err != nil || check == nil {
+			return err
+		}
+		return check(ctx, tx.Conn())
 	})
 }

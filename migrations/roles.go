@@ -38,6 +38,35 @@ func Roles(database, migratorPassword, runtimePassword string) []string {
 	}
 }
 
+// checkRoles returns an error that names every role, and every membership of a role, that the files need and the server
+// lacks. Some files create what needs them, and would stop the migration half-way.
+func checkRoles(ctx context.Context, conn *pgx.Conn) error {
+	var problems []string
+	err := conn.QueryRow(ctx, `
+		with needed (role, member) as (values
+		     ('storeroom_owner', null), ('storeroom_migrator', null), ('storeroom_runtime', null),
+		     ('storeroom_search', 'storeroom_search_noinherit'), ('storeroom_search_noinherit', 'storeroom_owner'))
+		select coalesce(array_agg(problem order by role), '{}')
+		  from needed n
+		 cross join lateral (
+		       select case
+		              when to_regrole(n.role) is null then 'there is no role ' || n.role
+		              when to_regrole(n.member) is null then null -- reported itself
+		              when not pg_has_role(n.member::regrole, n.role::regrole, 'member') then n.member || ' is not a member of ' || n.role
+		              when n.member = 'storeroom_owner' and pg_has_role(n.member::regrole, to_regrole('storeroom_search'), 'usage')
+		              then 'storeroom_owner inherits the privileges of storeroom_search'
+		              end) p (problem)
+		 where problem is not null`).Scan(&problems)
+	if err != nil {
+		return fmt.Errorf("read the roles: %w", err)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the roles are not those of this release: %s. Nothing was changed. "+
+		"An administrator must run the SQL that `storeroom migrate --print-roles` prints", strings.Join(problems, "; "))
+}
+
 // RevokeLargeObjects is a statement in the new database. A large object belongs to no
 // tenant and is in no table. PUBLIC can create and write large objects by default, and only
 // a superuser can revoke that: for another administrator the statement only prints warnings.

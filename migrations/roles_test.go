@@ -73,6 +73,41 @@ func TestRolesReplacesThoseOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
+// Apply names each role and membership that is missing before the first file.
+func TestApplyFindsMissingRolesFirst(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ statement, want string }{
+		{`alter role storeroom_search_noinherit rename to gone`, "there is no role storeroom_search_noinherit"},
+		{`alter role storeroom_search rename to gone; alter role storeroom_runtime rename to lost`,
+			"there is no role storeroom_runtime; there is no role storeroom_search"},
+		{`revoke storeroom_search_noinherit from storeroom_owner`,
+			"storeroom_owner is not a member of storeroom_search_noinherit"},
+		{`revoke storeroom_search from storeroom_search_noinherit`,
+			"storeroom_search_noinherit is not a member of storeroom_search"},
+		{`grant storeroom_search to storeroom_owner`, "storeroom_owner inherits the privileges of storeroom_search"},
+	} {
+		t.Run(test.statement, func(t *testing.T) {
+			d := tenancytest.New(t)
+			d.MustRewind(t, 6)
+			tx, err := d.MustSuper(t).Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustExec(t, tx, test.statement)
+			ran, err := migrations.Apply(t.Context(), tx.Conn())
+			if err == nil || !strings.Contains(err.Error(), test.want+". Nothing was changed") ||
+				!strings.Contains(err.Error(), "migrate --print-roles") || len(ran) > 0 {
+				t.Errorf("Apply ran %d files, %v; want %q", len(ran), err, test.want)
+			}
+			var version int
+			if err := tx.QueryRow(t.Context(), `select max(version) from schema_migrations`).Scan(&version); err != nil ||
+				version != 6 {
+				t.Errorf("the version is %d, %v; want 6", version, err)
+			}
+		})
+	}
+}
+
 // An operator runs the statements again for a release that changes the roles.
 func TestRolesChangesNoPassword(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,13 @@ create extension if not exists btree_gin;
 
 func TestSchemaSQLIsTheSchemaAfterAllMigrations(t *testing.T) {
 	t.Parallel()
-	rows, err := tenancytest.New(t).MustSuper(t).Query(t.Context(), describeSQL)
+	compareFile(t, "schema.sql", describe(t, tenancytest.New(t)))
+}
+
+// describe returns the schema of a database in the form of schema.sql.
+func describe(t *testing.T, d *tenancytest.Database) string {
+	t.Helper()
+	rows, err := d.MustSuper(t).Query(t.Context(), describeSQL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +60,7 @@ func TestSchemaSQLIsTheSchemaAfterAllMigrations(t *testing.T) {
 		object = l.Object
 		fmt.Fprintln(&schema, l.Line)
 	}
-	compareFile(t, "schema.sql", plain(schema.String()))
+	return plain(schema.String())
 }
 
 // The pending list of a GIN index belongs to all tenants: a long one delays everyone's searches, and the insert that

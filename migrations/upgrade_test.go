@@ -115,6 +115,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 		{40, "orders", read}, {40, "order_items", write}, {40, "inventory_adjustments", read}, {41, "changes", write},
 		{43, "products", write}, {43, "changes", write},
 		{46, "products", read}, {46, "inventory_adjustments", read}, {46, "api_keys", read},
+		{50, "webhooks", read}, {53, "refunds", read}, {53, "sales_rollups", read},
 	} {
 		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()

@@ -96,6 +96,13 @@ func Open(ctx context.Context, url string, logger *slog.Logger) (*Limiter, error
 	return open(ctx, url, logger, standard)
 }
 
+// OpenPatient is Open for tests that need decisions of Redis on a busy machine, where it can take longer to answer.
+func OpenPatient(ctx context.Context, url string, logger *slog.Logger) (*Limiter, error) {
+	patient := standard
+	patient.timeout = 10 * time.Second
+	return open(ctx, url, logger, patient)
+}
+
 func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Limiter, error) {
 	nodes, err := connect(url, logger, s)
 	if err != nil {

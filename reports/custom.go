@@ -131,11 +131,11 @@ func (q CustomQuery) rows(groups []groupRow, periods []period) []GroupSums {
 	if periods != nil || len(q.Metrics) == 0 {
 		return rows
 	}
-	first := MetricNamed(q.Metrics[0]).Of
+	first := CustomColumns(q.Metrics[:1])[0]
 	slices.SortFunc(rows, func(a, b GroupSums) int {
 		return cmp.Or(
-			cmp.Compare(first(b.Sums), first(a.Sums)), cmp.Compare(a.Label, b.Label),
-			cmp.Compare(a.Key, b.Key), compareIDs(a.ID, b.ID))
+			first.compare(a.Sums, b.Sums), cmp.Compare(a.Label, b.Label), cmp.Compare(a.Key, b.Key),
+			compareIDs(a.ID, b.ID))
 	})
 	return rows
 }

@@ -67,6 +67,7 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 	}
 	customers, withoutOrder := source.result()
 	customers.Zone = zone
+	customers.Total = customers.Total.WithoutReturns()
 	if q.Explain {
 		leftOut := unfiltered.leftOut(groupQuery{channels: channelFilter(q.Channel)}, customers.Total)
 		leftOut = append(leftOut, LeftOut{"guest", customers.Guests}, LeftOut{"no_order", withoutOrder})
@@ -269,6 +270,7 @@ func (c Customers) AverageRevenue() money.Cents {
 
 func (c Customers) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
+	e.WithoutReturns = true
 	for name, f := range map[string]Formula{
 		"total_customers":     {Formula: "total_customers", Unit: Number},
 		"new_customers":       {Formula: "new_customers", Unit: Number},

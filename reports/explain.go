@@ -15,6 +15,16 @@ type Explain struct {
 	Formulas map[string]Formula
 	Groups   []Group
 	LeftOut  []LeftOut
+	// WithoutReturns is set if the sums of ReturnColumns were not computed.
+	WithoutReturns bool
+}
+
+// Columns returns the sums that formulas use.
+func (e *Explain) Columns() []Column {
+	if e.WithoutReturns {
+		return ExplainColumns
+	}
+	return slices.Concat(ExplainColumns, ReturnColumns)
 }
 
 // Formula is the computation of a figure.
@@ -65,8 +75,8 @@ func (e *Explain) addFormulas(path string, columns []Column) {
 		if strings.Contains(f.Formula, "/") {
 			f.Rounding, f.OverZero = halfAwayFromZero, overZero
 		}
-		if c.Nullable {
-			f.NullIf = noneCosted
+		if f.NullIf = c.Null.condition; c.Metric.is(netMargin) {
+			f.OverZero = "null"
 		}
 		e.Formulas[path+c.Name] = f
 	}
@@ -86,7 +96,7 @@ func (e *Explain) addChange(path, formula string, now int64) {
 func (e *Explain) addChanges(path string) {
 	for _, c := range Figures {
 		nullIf := "before = 0 and now != 0"
-		if c.Nullable {
+		if c.Null.is != nil {
 			nullIf = "now = null or before = null or " + nullIf
 		}
 		e.Formulas[path+"changes."+c.Name] = Formula{

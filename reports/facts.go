@@ -23,6 +23,7 @@ const orderFactsSQL = `
 		         from orders
 		        where tenant_id = $1 and id = r.order_id
 		        limit 1) o
+		{join_returns}
 		 where r.tenant_id = $1
 		   and r.refunded_at >= {from}
 		   and r.refunded_at < {before}
@@ -63,8 +64,29 @@ var (
 		"revenue": "o.revenue", "discounts": "o.discounts", "tax": "o.tax", "cost": "o.cost",
 		"shipping": "o.shipping", "revenue_without_cost": "o.revenue_without_cost",
 	})
-	refundSums = sumList(map[string]string{"refund_count": "1", "refunds": "r.amount"})
+	refundSums = sumList(map[string]string{
+		"refund_count": "1", "refunds": "r.amount", "refunded_revenue": "x.revenue",
+		"refunded_revenue_without_cost": "x.revenue_without_cost", "units_returned": "x.units", "returned_cost": "x.cost",
+	})
+	// paidSums are the sums of refunds in the report by customer.
+	paidSums = sumList(map[string]string{"refund_count": "1", "refunds": "r.amount"})
 )
+
+// joinReturnsSQL adds up the shares of a refund r.
+const joinReturnsSQL = `
+		 cross join lateral (
+		       select coalesce(sum(i.revenue), 0)::bigint as revenue,
+		              coalesce(sum(i.revenue) filter (where l.unit_cost is null), 0)::bigint as revenue_without_cost,
+		              coalesce(sum(i.units), 0) as units,
+		              coalesce(sum(i.units * l.unit_cost) filter (where r.restock), 0)::bigint as cost
+		         from refund_items i
+		        cross join lateral (
+		              select unit_cost
+		                from order_items
+		               where tenant_id = $1 and order_id = i.order_id and line = i.line
+		               limit 1) l
+		        where i.tenant_id = $1 and i.refund_id = r.id
+		       ) x`
 
 // lineFactsSQL has one row for each order and each refund with each key. An order
 // counts once in a group, no matter how many of its lines belong there.
@@ -79,15 +101,16 @@ const lineFactsSQL = `
 		select {period_refunded}, {channel}, {key},
 		       {refunded_sums}
 		  from (
-		       select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+		       select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+		              i.unit_cost
 		         from refunds r
 		        cross join lateral (
-		              select order_id, line, amount
+		              select order_id, line, amount, revenue, units
 		                from refund_items
 		               where tenant_id = $1 and refund_id = r.id
 		              offset 0) x
 		        cross join lateral (
-		              select order_id, sold_id
+		              select order_id, sold_id, unit_cost
 		                from order_items
 		               where tenant_id = $1 and order_id = x.order_id and line = x.line
 		               limit 1) i
@@ -173,7 +196,12 @@ var lineValues, refundLineValues = map[string]string{
 	"revenue": "i.quantity * i.unit_price - i.discount", "discounts": "i.discount", "tax": "i.tax",
 	"cost": "coalesce(i.quantity * i.unit_cost, 0)", "shipping": "i.shipping",
 	"revenue_without_cost": "case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end",
-}, map[string]string{"refunds": "i.amount"}
+}, map[string]string{
+	"refunds": "i.amount", "refunded_revenue": "i.revenue",
+	"refunded_revenue_without_cost": "case when i.unit_cost is null then i.revenue else 0 end",
+	"units_returned":                "i.units",
+	"returned_cost":                 "case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end",
+}
 
 // sumsByOrder adds up the values of the lines of each order, and counts the order in a column.
 func sumsByOrder(values map[string]string, count string) string {
@@ -192,7 +220,10 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	template, placedAt, refundedAt := orderFactsSQL, "o.placed_at", "r.refunded_at"
 	fragments := map[string]string{
 		"sold_sums": orderSums, "refunded_sums": refundSums, "key": "0::bigint", "channel": "''",
-		"from_orders": fromOrdersSQL, "from_lines": fromLinesSQL,
+		"from_orders": fromOrdersSQL, "from_lines": fromLinesSQL, "join_returns": joinReturnsSQL,
+	}
+	if q.key == customer {
+		fragments["refunded_sums"], fragments["join_returns"] = paidSums, ""
 	}
 	if byLine {
 		template, placedAt, refundedAt = lineFactsSQL, "i.placed_at", "i.refunded_at"

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -76,12 +77,52 @@ var (
 		"costed_percent", "100 * (gross - discounts - revenue_without_cost) / (gross - discounts)", Percent,
 		func(s Sums) Figure { return ratio(int64(s.CostedRevenue()), int64(s.Revenue), 100_00) },
 	}
-	refundCount = Metric{"refund_count", "refund_count", Number, func(s Sums) Figure { return Figure(s.RefundCount) }}
+	refundCount     = Metric{"refund_count", "refund_count", Number, func(s Sums) Figure { return Figure(s.RefundCount) }}
+	refundedRevenue = Metric{"refunded_revenue", "refunded_revenue", Money, func(s Sums) Figure {
+		return Figure(s.RefundedRevenue)
+	}}
+	refundedWithoutCost = Metric{"refunded_revenue_without_cost", "refunded_revenue_without_cost", Money,
+		func(s Sums) Figure { return Figure(s.RefundedRevenueWithoutCost) }}
+	unitsReturned = Metric{"units_returned", "units_returned", Number, func(s Sums) Figure {
+		return Figure(s.UnitsReturned)
+	}}
+	returnedCost = Metric{"returned_cost", "returned_cost", Money, func(s Sums) Figure { return Figure(s.ReturnedCost) }}
+	netProfit    = Metric{"net_gross_profit", costedNetRevenue + " - cost + returned_cost", Money,
+		func(s Sums) Figure { return Figure(s.NetGrossProfit()) }}
+	netMargin = Metric{"net_margin_percent",
+		"100 * (" + costedNetRevenue + " - cost + returned_cost) / (" + costedNetRevenue + ")", Percent,
+		func(s Sums) Figure { return ratio(int64(s.NetGrossProfit()), int64(s.CostedNetRevenue()), 100_00) }}
 )
+
+const (
+	costedNetRevenue = "gross - discounts - revenue_without_cost - refunded_revenue + refunded_revenue_without_cost"
+	// netNoneCosted is Sums.NetNoneCosted.
+	netNoneCosted = "units_without_cost = units and refunded_revenue_without_cost = refunded_revenue and " +
+		"returned_cost = 0 and units + refunded_revenue + units_returned > 0"
+)
+
+// nullRule is when a figure is null: a function, and the same condition for explanations.
+type nullRule struct {
+	is        func(Sums) bool
+	condition string
+}
+
+var nullRules = map[string]nullRule{
+	profit.Name: {Sums.NoneCosted, noneCosted}, margin.Name: {Sums.NoneCosted, noneCosted},
+	netProfit.Name: {Sums.NetNoneCosted, netNoneCosted},
+	netMargin.Name: {
+		func(s Sums) bool { return s.NetNoneCosted() || s.CostedNetRevenue() <= 0 },
+		netNoneCosted + " or " + costedNetRevenue + " <= 0",
+	},
+}
+
+// returnMetrics are the metrics of what was returned, and those net of it.
+var returnMetrics = []Metric{netProfit, netMargin, unitsReturned, refundedRevenue, returnedCost}
 
 // Metrics are the metrics of the custom report. The first version of the API had the first nine.
 var Metrics = []Metric{
 	revenue, orders, average, profit, margin, units, discounts, tax, refunds, gross, net, shipping, total, items,
+	netProfit, netMargin, unitsReturned, refundedRevenue, returnedCost,
 }
 
 // MetricNamed returns one of Metrics. Its Of is nil if the name is unknown.
@@ -101,8 +142,10 @@ func (m Metric) usesCost() bool { return strings.Contains(m.Formula, "cost") }
 type Column struct {
 	Name   string
 	Metric Metric
-	// Nullable is set if a profit is null instead of 0 when no item has a cost.
-	Nullable bool
+	// Null is set if the figure can be null. Some columns of earlier versions are 0 instead.
+	Null nullRule
+	// AtEnd is set if files have the column after all earlier columns, also those of comparisons.
+	AtEnd bool
 }
 
 // Of returns the figure of a group, or nil.
@@ -110,10 +153,20 @@ func (c Column) Of(s Sums) *Figure { return orNil(c.Figure(s)) }
 
 // Figure is Of without a pointer, which would need memory.
 func (c Column) Figure(s Sums) (f Figure, known bool) {
-	if c.Nullable && s.NoneCosted() {
+	if c.Null.is != nil && c.Null.is(s) {
 		return 0, false
 	}
 	return c.Metric.Of(s), true
+}
+
+// compare orders the highest figure first, and null after all figures.
+func (c Column) compare(a, b Sums) int {
+	ofA, knownA := c.Figure(a)
+	ofB, knownB := c.Figure(b)
+	if knownA != knownB {
+		return map[bool]int{true: -1, false: 1}[knownA]
+	}
+	return cmp.Compare(ofB, ofA)
 }
 
 func orNil(f Figure, known bool) *Figure {
@@ -123,18 +176,34 @@ func orNil(f Figure, known bool) *Figure {
 	return &f
 }
 
-// Figures are the figures of a group from gross sales to the total, then the counts and the profit.
-var Figures = extend(nil, gross, discounts, revenue, refunds, net, tax, shipping, total,
-	orders, average, items, units, profit, margin, unitsWithoutCost, revenueWithoutCost, costed)
+// Figures are the figures of a group from gross sales to the total, then the counts and the profit, then the returns.
+var Figures = extend(nil, append([]Metric{gross, discounts, revenue, refunds, net, tax, shipping, total,
+	orders, average, items, units, profit, margin, unitsWithoutCost, revenueWithoutCost, costed}, returnMetrics...)...)
+
+func (m Metric) is(other Metric) bool { return m.Name == other.Name }
 
 // extend appends metrics under their own names, unless the columns have them already.
 func extend(columns []Column, metrics ...Metric) []Column {
 	for _, m := range metrics {
 		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Metric.Name == m.Name }) {
-			columns = append(columns, Column{m.Name, m, m.Name == profit.Name || m.Name == margin.Name})
+			columns = append(columns, Column{
+				m.Name, m, nullRules[m.Name], slices.ContainsFunc(returnMetrics, m.is),
+			})
 		}
 	}
 	return columns
+}
+
+// AtEnd splits the columns of a file: those that come after all others are last.
+func AtEnd(columns []Column) (others, last []Column) {
+	for _, c := range columns {
+		if c.AtEnd {
+			last = append(last, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return others, last
 }
 
 // withFigures appends the Figures that the columns do not have.
@@ -170,7 +239,7 @@ var (
 		{Name: "units_sold", Metric: units}, {Name: "revenue", Metric: revenue}, {Name: "cost_total", Metric: cost},
 		{Name: "gross_profit", Metric: profit}, {Name: "margin_percent", Metric: margin},
 		{Name: "units_without_cost", Metric: unitsWithoutCost},
-	}, revenueWithoutCost, costed, gross, discounts, refunds, net)
+	}, append([]Metric{revenueWithoutCost, costed, gross, discounts, refunds, net}, returnMetrics...)...)
 	CustomerColumns = []Column{
 		{Name: "orders", Metric: orders}, {Name: "revenue", Metric: revenue},
 		{Name: "average_order_value", Metric: average}, {Name: "refunds", Metric: refunds},
@@ -180,6 +249,8 @@ var (
 		{Name: "orders", Metric: orders}, {Name: "items", Metric: items}, {Name: "units", Metric: units},
 		{Name: "units_without_cost", Metric: unitsWithoutCost}, {Name: "gross", Metric: gross},
 	}, discounts, tax, cost, refundCount, refunds, shipping, revenueWithoutCost)
+	// ReturnColumns are the sums of returns that formulas use. The report by customer does not have them.
+	ReturnColumns  = extend(nil, refundedRevenue, refundedWithoutCost, unitsReturned, returnedCost)
 	LeftOutColumns = extend([]Column{
 		{Name: "orders", Metric: orders}, {Name: "items", Metric: items}, {Name: "units", Metric: units},
 	}, revenue, refundCount, refunds)
@@ -192,7 +263,11 @@ func CustomColumns(metrics []string) []Column {
 	usesCost := false
 	for _, name := range metrics {
 		m := MetricNamed(name)
-		columns = append(columns, Column{Name: name, Metric: m})
+		c := Column{Name: name, Metric: m}
+		if slices.ContainsFunc(returnMetrics, m.is) {
+			c.Null = nullRules[name]
+		}
+		columns = append(columns, c)
 		usesCost = usesCost || m.usesCost()
 	}
 	if usesCost {

@@ -224,13 +224,12 @@ func (m *model) allProducts(q reports.ProductsQuery) []reports.ProductSums {
 			last := m.latest(func(l soldProduct) bool { return l.product == key.id })
 			row.ProductID, row.SKU, row.Name = &key.id, last.sku, last.name
 		}
-		if row.Items > 0 {
-			rows = append(rows, row)
-		}
+		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b reports.ProductSums) int {
 		metric := map[string]string{
 			"": "revenue", "revenue": "revenue", "units": "units_sold", "margin": "margin_percent",
+			"net_revenue": "net_revenue",
 		}[q.By]
 		first := cmp.Compare(modelFigure(metric, a.Sums), modelFigure(metric, b.Sums))
 		if !q.Ascending {
@@ -264,8 +263,9 @@ func (m *model) customersPage(q reports.CustomersQuery, all reports.Customers) r
 				!slices.ContainsFunc(all.Rows, func(r reports.CustomerSums) bool { return r.CustomerID == p.order.Customer.ID })
 		}))
 		out := append(m.leftOut(q.Range, modelChannels(q.Channel), nil, all.Total),
-			reports.LeftOut{Reason: "guest", Sums: want.Guests}, reports.LeftOut{Reason: "no_order", Sums: without})
-		want.Explain = &reports.Explain{LeftOut: out}
+			reports.LeftOut{Reason: "guest", Sums: want.Guests},
+			reports.LeftOut{Reason: "no_order", Sums: without.WithoutReturns()})
+		want.Explain = &reports.Explain{LeftOut: out, WithoutReturns: true}
 		addGroup(want.Explain, "summary", want.Total)
 		addGroup(want.Explain, "guests", want.Guests)
 		for i, row := range want.Rows {
@@ -285,11 +285,11 @@ func (m *model) allCustomers(q reports.CustomersQuery) reports.Customers {
 		}
 		return p.order.Customer.ID
 	})
-	want := reports.Customers{Zone: m.zone.String(), Guests: modelSums(people[""])}
+	want := reports.Customers{Zone: m.zone.String(), Guests: modelSums(people[""]).WithoutReturns()}
 	delete(people, "")
 	var all []modelPart
 	for id, parts := range people {
-		row := reports.CustomerSums{CustomerID: id, Sums: modelSums(parts)}
+		row := reports.CustomerSums{CustomerID: id, Sums: modelSums(parts).WithoutReturns()}
 		if row.Orders == 0 {
 			continue
 		}
@@ -315,7 +315,7 @@ func (m *model) allCustomers(q reports.CustomersQuery) reports.Customers {
 		}
 		want.Rows = append(want.Rows, row)
 	}
-	want.Total, want.Customers = modelSums(all), int64(len(want.Rows))
+	want.Total, want.Customers = modelSums(all).WithoutReturns(), int64(len(want.Rows))
 	slices.SortFunc(want.Rows, func(a, b reports.CustomerSums) int {
 		first := cmp.Compare(a.Revenue, b.Revenue)
 		switch q.By {
@@ -359,6 +359,7 @@ func (m *model) custom(q reports.CustomQuery) reports.Custom {
 	if q.GroupBy != "day" && q.GroupBy != "week" && q.GroupBy != "month" {
 		slices.SortFunc(want.Rows, func(a, b reports.GroupSums) int {
 			return cmp.Or(
+				modelNullsLast(q.Metrics[0], a.Sums, b.Sums),
 				cmp.Compare(modelFigure(q.Metrics[0], b.Sums), modelFigure(q.Metrics[0], a.Sums)),
 				strings.Compare(a.Label, b.Label), modelNullLast(a.ID, b.ID), strings.Compare(a.Key, b.Key))
 		})
@@ -387,6 +388,20 @@ func (m *model) custom(q reports.CustomQuery) reports.Custom {
 		}
 	}
 	return want
+}
+
+// modelNullsLast orders groups by whether a net figure is null. Custom reports have no other null figures.
+func modelNullsLast(metric string, a, b reports.Sums) int {
+	isNull := func(s reports.Sums) int {
+		if strings.HasPrefix(metric, "net_") && modelNull(metric, s) {
+			return 1
+		}
+		return 0
+	}
+	if order := cmp.Compare(isNull(a), isNull(b)); order != 0 || isNull(a) == 0 {
+		return order
+	}
+	return cmp.Compare(modelFigure(metric, a), modelFigure(metric, b)) // the order of figures does not count
 }
 
 // modelPeriods returns a row for each period of the days, in order.
@@ -442,6 +457,11 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 		{"shipping", reports.Money, int64(s.Shipping), false},
 		{"total", reports.Money, modelFigure("total", s), false},
 		{"revenue_without_cost", reports.Money, int64(s.RevenueWithoutCost), false},
+		{"net_gross_profit", reports.Money, modelFigure("net_gross_profit", s), false},
+		{"units_returned", reports.Number, s.UnitsReturned, false},
+		{"refunded_revenue", reports.Money, int64(s.RefundedRevenue), false},
+		{"refunded_revenue_without_cost", reports.Money, int64(s.RefundedRevenueWithoutCost), false},
+		{"returned_cost", reports.Money, int64(s.ReturnedCost), false},
 	} {
 		v := reports.Figure(f.value)
 		figure := reports.ReconciledFigure{
@@ -449,6 +469,10 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 		}
 		if !f.orders {
 			figure.Products, figure.Categories, figure.Sellers = &v, &v, &v
+			figure.CategoryChannels, figure.SellerChannels = &v, &v
+			if !slices.Contains([]string{"tax", "shipping", "total", "discounts", "gross_sales", "units_without_cost"}, f.name) {
+				figure.ProductPages = &v
+			}
 		}
 		want.Figures = append(want.Figures, figure)
 	}
@@ -464,7 +488,10 @@ func (run *scenarioRun) compareOverview(ctx context.Context, q scenarioQueries) 
 func (run *scenarioRun) compareOneOverview(ctx context.Context, q scenarioQueries) error {
 	before := reports.PreviousPeriod.Range(q.Range)
 	now := run.model.allProducts(reports.ProductsQuery{Range: q.Range})
-	want := reports.ProductLists{Best: modelPage(now, 1, q.PerPage)}
+	best := modelPage(run.model.allProducts(reports.ProductsQuery{Range: q.Range, By: "net_revenue"}), 1, q.PerPage)
+	want := reports.ProductLists{Best: slices.DeleteFunc(slices.Clone(best), func(p reports.ProductSums) bool {
+		return p.Items == 0 || p.Revenue < p.Refunds
+	})}
 	for _, old := range run.model.allProducts(reports.ProductsQuery{Range: before}) {
 		change := reports.ProductChange{ProductID: old.ProductID, SKU: old.SKU, Name: old.Name, Before: old.Revenue}
 		for _, p := range now {

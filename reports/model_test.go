@@ -56,9 +56,10 @@ type soldProduct struct {
 	sellerName       string
 }
 
+// modelRefund has the amount, its revenue and the returned units of each line.
 type modelRefund struct {
 	sales.Refund
-	shares []int64 // of each line
+	shares, revenue, units []int64
 }
 
 // sell adds an order with the current state of the catalog.
@@ -115,8 +116,68 @@ func (m *model) asSold(sku string) (soldProduct, *money.Cents) {
 	}, p.cost
 }
 
-func (o *modelOrder) addRefund(r sales.Refund) {
-	o.refunds = append(o.refunds, modelRefund{r, o.spread(int64(r.Amount))})
+func (o *modelOrder) addRefund(sent sales.Refund) {
+	r := modelRefund{Refund: sent, units: make([]int64, len(o.lines))}
+	var parts [3]int64 // revenue, tax and shipping of the order
+	for _, l := range o.lines {
+		parts[0], parts[1], parts[2] = parts[0]+l.gross-l.discount, parts[1]+l.tax, parts[2]+l.shipping
+	}
+	paid := modelSpread(min(int64(sent.Amount), parts[0]+parts[1]+parts[2]), parts[:])
+	revenue := int64(sent.Amount) - paid[1] - paid[2]
+	if sent.Tax != nil {
+		revenue = int64(sent.Amount - *sent.Tax - *sent.Shipping)
+	}
+	r.shares, r.revenue = o.spread(int64(sent.Amount)), o.spread(revenue)
+	if sent.Items != nil {
+		r.shares, r.revenue = o.spreadItems(sent, revenue)
+	}
+	for i, l := range o.lines {
+		for _, item := range sent.RestockItems {
+			if item.Line == int64(i+1) {
+				r.units[i] = item.Quantity
+			}
+		}
+		if sent.Restock && sent.Items == nil && sent.RestockItems == nil {
+			r.units[i] = l.quantity
+			for _, other := range o.refunds {
+				r.units[i] -= other.units[i]
+			}
+		}
+		for _, item := range sent.Items {
+			if item.Line == int64(i+1) && item.Quantity != nil {
+				r.units[i] = *item.Quantity
+			}
+		}
+	}
+	o.refunds = append(o.refunds, r)
+}
+
+// spreadItems spreads a refund over the items that it names: by their amounts, by the net value of their units, or by
+// their units if all of these have no value.
+func (o *modelOrder) spreadItems(sent sales.Refund, revenue int64) (shares, revenues []int64) {
+	values, units := make([]*big.Rat, len(o.lines)), make([]*big.Rat, len(o.lines))
+	worthless, hasAmounts := true, false
+	for i := range o.lines {
+		values[i], units[i] = new(big.Rat), new(big.Rat)
+	}
+	for _, item := range sent.Items {
+		l := o.lines[item.Line-1]
+		n := l.quantity
+		if item.Quantity != nil {
+			n = *item.Quantity
+		}
+		units[item.Line-1].SetInt64(n)
+		values[item.Line-1].SetFrac64((l.gross-l.discount)*n, l.quantity)
+		worthless = worthless && l.gross == l.discount
+		if item.Amount != nil {
+			values[item.Line-1].SetInt64(int64(*item.Amount))
+			hasAmounts = true
+		}
+	}
+	if worthless && !hasAmounts {
+		values = units
+	}
+	return modelSpreadRatios(int64(sent.Amount), values), modelSpreadRatios(revenue, values)
 }
 
 // spread allocates an amount to the lines by their net value, or by quantity if all net
@@ -137,16 +198,25 @@ func (o *modelOrder) spread(amount int64) []int64 {
 // modelSpread allocates by largest remainder: each share gets its whole cents, and each
 // remaining cent goes to the largest fraction without one, the first of equal fractions.
 func modelSpread(amount int64, weights []int64) []int64 {
-	sum := new(big.Int)
+	ratios := make([]*big.Rat, len(weights))
+	for i, w := range weights {
+		ratios[i] = new(big.Rat).SetInt64(w)
+	}
+	return modelSpreadRatios(amount, ratios)
+}
+
+func modelSpreadRatios(amount int64, weights []*big.Rat) []int64 {
+	sum := new(big.Rat)
 	for _, w := range weights {
-		sum.Add(sum, big.NewInt(w))
+		sum.Add(sum, w)
 	}
 	shares, fractions, left := make([]int64, len(weights)), make([]*big.Rat, len(weights)), amount
 	if sum.Sign() == 0 {
 		return shares
 	}
 	for i, w := range weights {
-		exact := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(amount), big.NewInt(w)), sum)
+		exact := new(big.Rat).SetInt64(amount)
+		exact.Quo(exact.Mul(exact, w), sum)
 		whole := new(big.Int).Quo(exact.Num(), exact.Denom())
 		shares[i], fractions[i] = whole.Int64(), exact.Sub(exact, new(big.Rat).SetInt(whole))
 		left -= shares[i]
@@ -171,6 +241,7 @@ type modelPart struct {
 	order  *modelOrder
 	refund *modelRefund // nil for an order line
 	share  int64        // of the refund
+	line   int          // of the order
 	day    string
 }
 
@@ -184,10 +255,10 @@ func (m *model) parts(days []string, keep func(modelPart) bool) (kept []modelPar
 	}
 	for _, o := range m.orders {
 		for i := range o.lines {
-			add(modelPart{modelLine: &o.lines[i], order: o}, o.PlacedAt)
+			add(modelPart{modelLine: &o.lines[i], order: o, line: i}, o.PlacedAt)
 			for n := range o.refunds {
-				if r := &o.refunds[n]; r.shares[i] > 0 {
-					add(modelPart{modelLine: &o.lines[i], order: o, refund: r, share: r.shares[i]}, *r.RefundedAt)
+				if r := &o.refunds[n]; r.shares[i]+r.revenue[i]+r.units[i] > 0 {
+					add(modelPart{modelLine: &o.lines[i], order: o, line: i, refund: r, share: r.shares[i]}, *r.RefundedAt)
 				}
 			}
 		}
@@ -206,6 +277,13 @@ func modelSums(parts []modelPart) (s reports.Sums) {
 		if p.refund != nil {
 			refunds[p.refund] = true
 			s.Refunds += money.Cents(p.share)
+			s.RefundedRevenue += money.Cents(p.refund.revenue[p.line])
+			s.UnitsReturned += p.refund.units[p.line]
+			if p.costless {
+				s.RefundedRevenueWithoutCost += money.Cents(p.refund.revenue[p.line])
+			} else if p.refund.Restock {
+				s.ReturnedCost += money.Cents(p.cost / p.quantity * p.refund.units[p.line])
+			}
 			continue
 		}
 		orders[p.order] = true
@@ -264,8 +342,40 @@ func modelFigure(metric string, s reports.Sums) int64 {
 		return int64(s.Tax)
 	case "refunds":
 		return int64(s.Refunds)
+	case "refunded_revenue":
+		return int64(s.RefundedRevenue)
+	case "units_returned":
+		return s.UnitsReturned
+	case "returned_cost":
+		return int64(s.ReturnedCost)
+	case "net_gross_profit":
+		return netWithCost(s) - int64(s.Cost) + int64(s.ReturnedCost)
+	case "net_margin_percent":
+		return modelRatio(10_000, modelFigure("net_gross_profit", s), netWithCost(s))
 	}
 	panic(metric)
+}
+
+// netWithCost returns the revenue of items with a cost that was not refunded.
+func netWithCost(s reports.Sums) int64 {
+	return int64(s.Revenue - s.RevenueWithoutCost - (s.RefundedRevenue - s.RefundedRevenueWithoutCost))
+}
+
+// modelNull reports whether a metric is null: a profit if no item that was sold has a cost, a net profit if none that
+// was sold or returned has one, a net margin also without a net revenue.
+func modelNull(metric string, s reports.Sums) bool {
+	sold := s.Items > 0 && s.UnitsWithoutCost == s.Units
+	nothing := s.Units == 0 && s.RefundedRevenue == 0 && s.UnitsReturned == 0
+	returned := s.RefundedRevenue == s.RefundedRevenueWithoutCost && s.ReturnedCost == 0
+	switch metric {
+	case "gross_profit", "margin_percent":
+		return sold
+	case "net_gross_profit":
+		return s.UnitsWithoutCost == s.Units && returned && !nothing
+	case "net_margin_percent":
+		return modelNull("net_gross_profit", s) || netWithCost(s) <= 0
+	}
+	return false
 }
 
 // modelRatio returns scale × n / d, rounded half away from zero, or 0 if d is 0.
@@ -281,12 +391,8 @@ func modelRatio(scale, n, d int64) int64 {
 // modelChange returns the change of a metric from before to now in percent. A rise is positive. It is nil if only
 // before is zero, and for a profit if no sold item of one has a cost.
 func modelChange(metric string, now, before reports.Sums) *reports.Figure {
-	if metric == "gross_profit" || metric == "margin_percent" {
-		for _, s := range []reports.Sums{now, before} {
-			if s.Items > 0 && s.UnitsWithoutCost == s.Units {
-				return nil
-			}
-		}
+	if modelNull(metric, now) || modelNull(metric, before) {
+		return nil
 	}
 	from, to := modelFigure(metric, before), modelFigure(metric, now)
 	if from == 0 && to != 0 {

@@ -33,7 +33,7 @@ type Overview struct {
 
 // ProductLists are the products that the overview shows.
 type ProductLists struct {
-	Best      []ProductSums   // with the highest revenue
+	Best      []ProductSums   // sold, with the highest net revenue, which is not negative
 	Declining []ProductChange // with the largest fall of revenue
 	Low       []LowProduct    // that run out first
 }
@@ -101,7 +101,7 @@ func (s *Store) computeOverview(ctx context.Context, t tenancy.Tenant, q Overvie
 		scan.queue(b)
 	}, func(b batch) {
 		products, _ := scan.best.page()
-		b.queueProducts(ProductsQuery{Range: now, PerPage: q.Limit}, scan.soldIDs(products), 0, &best)
+		b.queueProducts(ProductsQuery{Range: now, By: "net_revenue", PerPage: q.Limit}, scan.soldIDs(products), 0, &best)
 		products, _ = scan.declining.page()
 		b.queueDeclines(now, before, scan.soldIDs(products), q.Limit, &o.Declining)
 		scan.queueLow(b, q.Limit, &o.Low)
@@ -118,7 +118,9 @@ func (s *Store) computeOverview(ctx context.Context, t tenancy.Tenant, q Overvie
 		Zone: zone, Customers: counts.Customers, New: counts.New, Guests: Sums{Orders: counts.Guests.Orders},
 	}
 	for _, row := range best[1:] {
-		o.Best = append(o.Best, row.ProductSums)
+		if row.Items > 0 && row.NetRevenue() >= 0 {
+			o.Best = append(o.Best, row.ProductSums)
+		}
 	}
 	s.overviews.add(t.ID, q, o, states[0])
 	return o, nil
@@ -135,13 +137,13 @@ type listScan struct {
 
 func newListScan(now, before Range, limit int) *listScan {
 	s := &listScan{best: topRanked{limit: int64(limit)}, declining: topRanked{limit: int64(limit)}}
-	s.ranges, s.sums = []Range{now, before}, packedSums{packedItems, packedUnits, packedRevenue}
+	s.ranges, s.sums = []Range{now, before}, append(slices.Clone(packedActivity), packedUnits, packedRevenue)
 	s.found = func(soldID int64, found []Sums) {
 		if i, isLow := s.lowSold[soldID]; isLow {
 			s.low[i].units = found[0].Units
 		}
-		if found[0].Items > 0 {
-			s.best.add(ranked{soldID, int64(found[0].Revenue), 0})
+		if hasRow(found[0]) {
+			s.best.add(ranked{soldID, int64(found[0].NetRevenue()), int64(found[0].Revenue)})
 		}
 		if decline := found[1].Revenue - found[0].Revenue; decline > 0 {
 			s.declining.add(ranked{soldID, int64(decline), 0})

@@ -24,19 +24,40 @@ type packedSums []packedSum
 type packedSum struct {
 	name  string
 	field func(*Sums) *int64
+	// isSparse is set if the column is empty when all of its values are zero.
+	isSparse bool
 }
 
 var (
-	packedItems   = packedSum{"items", func(s *Sums) *int64 { return &s.Items }}
-	packedUnits   = packedSum{"units", func(s *Sums) *int64 { return &s.Units }}
-	packedRevenue = packedSum{"revenue", func(s *Sums) *int64 { return (*int64)(&s.Revenue) }}
-	packedCost    = packedSum{"cost", func(s *Sums) *int64 { return (*int64)(&s.Cost) }}
-	packedRefunds = packedSum{"refunds", func(s *Sums) *int64 { return (*int64)(&s.Refunds) }}
+	packedItems   = packedSum{"items", func(s *Sums) *int64 { return &s.Items }, false}
+	packedUnits   = packedSum{"units", func(s *Sums) *int64 { return &s.Units }, false}
+	packedRevenue = packedSum{"revenue", func(s *Sums) *int64 { return (*int64)(&s.Revenue) }, false}
+	packedCost    = packedSum{"cost", func(s *Sums) *int64 { return (*int64)(&s.Cost) }, false}
+	packedRefunds = packedSum{"refunds", func(s *Sums) *int64 { return (*int64)(&s.Refunds) }, false}
 	// packedRevenueWithoutCost is the part of packedRevenue of items without a known cost.
-	packedRevenueWithoutCost = packedSum{"revenue_without_cost", func(s *Sums) *int64 {
-		return (*int64)(&s.RevenueWithoutCost)
-	}}
+	packedRevenueWithoutCost = packedSum{
+		"revenue_without_cost", func(s *Sums) *int64 { return (*int64)(&s.RevenueWithoutCost) }, false,
+	}
+	packedRefundedRevenue = packedSum{
+		"refunded_revenue", func(s *Sums) *int64 { return (*int64)(&s.RefundedRevenue) }, true,
+	}
+	packedRefundedWithoutCost = packedSum{
+		"refunded_revenue_without_cost", func(s *Sums) *int64 { return (*int64)(&s.RefundedRevenueWithoutCost) }, true,
+	}
+	packedUnitsReturned = packedSum{"units_returned", func(s *Sums) *int64 { return &s.UnitsReturned }, true}
+	packedReturnedCost  = packedSum{
+		"returned_cost", func(s *Sums) *int64 { return (*int64)(&s.ReturnedCost) }, true,
+	}
+	// packedActivity are the sums that decide whether a product has a row; see hasRow.
+	packedActivity = packedSums{packedItems, packedRefunds, packedRefundedRevenue, packedUnitsReturned}
+	allPacked      = packedSums{
+		packedItems, packedUnits, packedRevenue, packedCost, packedRevenueWithoutCost, packedRefunds,
+		packedRefundedRevenue, packedRefundedWithoutCost, packedUnitsReturned, packedReturnedCost,
+	}
 )
+
+// hasRow reports whether the report by product has a row for a product: an item was sold or refunded.
+func hasRow(s Sums) bool { return s.Items > 0 || s.Returned() }
 
 // productScan adds up the sales of every product in some ranges. PostgreSQL sends the packed sums of months, and packs
 // the lines of days to add or subtract, at most blockSize in a row; grouping them in PostgreSQL would take longer. The
@@ -87,7 +108,7 @@ const packedMonthsSQL = `
 		         from unpacked_sums
 		        where tenant_id = $1 and month >= {from} and month <= {to} and block >= 0
 		       ) u
-		 cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s`
+		 cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s`
 
 const packedDaysSQL = `
 		select {range} as range, (key / {block_size})::int as block, string_agg(int8send(key), ''), {packed_sums}
@@ -195,6 +216,9 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 		}
 		n := p.unpackPositions(ids, &positions)
 		for i, data := range packed {
+			if len(data) == 0 && p.sums[i].isSparse {
+				continue
+			}
 			if len(data) != len(ids) {
 				return errPacked
 			}

@@ -67,10 +67,11 @@ func (c *customerCounts) addCustomer(id int64) bool {
 }
 
 func (c *customerCounts) addGuests(guests []byte) error {
-	if len(guests) != 8*len(sums.Columns()) {
+	unpacked, ok := sums.UnpackGuests(guests)
+	if !ok {
 		return errPacked
 	}
-	c.guests.Add(sums.Unpack(guests))
+	c.guests.Add(unpacked)
 	return nil
 }
 

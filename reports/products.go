@@ -4,19 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // ProductsQuery selects the sales of the report by product.
 type ProductsQuery struct {
 	Range
 	CategoryID *int64 // that the product had when it was sold
-	By         string // revenue (default), units or margin; then by revenue descending, product id and SKU
+	By         string // revenue (default), net_revenue, units or margin; then by revenue descending, product id and SKU
 	Ascending  bool
 	Page       int
 	PerPage    int
@@ -33,7 +33,7 @@ type ProductSums struct {
 	Sums
 }
 
-// Products is one page of the products with an item sold in the range.
+// Products is one page of the products with an item sold or refunded in the range.
 type Products struct {
 	Zone    string
 	Rows    []ProductSums
@@ -85,7 +85,6 @@ func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery)
 	products := Products{Zone: zone, Count: *rows[0].Count, Total: rows[0].Sums, Rows: []ProductSums{}}
 	if scan != nil {
 		products.Count, products.Total = scan.count, totalRows[0].Sums
-		products.Total.Refunds -= scan.refundsOfUnsold
 	}
 	products.Total.Orders, products.Total.RefundCount = 0, 0
 	for _, row := range rows[1:] {
@@ -110,15 +109,16 @@ func (b batch) queueProducts(q ProductsQuery, soldIDs []int64, offset int64, row
 type pageScan struct {
 	productScan
 	topRanked
-	count           int64
-	refundsOfUnsold money.Cents // of products without an item sold in the range
+	count int64
 }
 
 func newPageScan(q ProductsQuery) *pageScan {
 	s := &pageScan{topRanked: topRanked{offset: offset(q.Page, q.PerPage), limit: int64(q.PerPage)}}
-	s.ranges, s.sums = []Range{q.Range}, packedSums{packedItems, packedRevenue, packedRefunds}
+	s.ranges, s.sums = []Range{q.Range}, append(slices.Clone(packedActivity), packedRevenue)
 	rank := func(s Sums) int64 { return int64(s.Revenue) }
 	switch q.By {
+	case "net_revenue":
+		rank = func(s Sums) int64 { return int64(s.NetRevenue()) }
 	case "units":
 		s.sums = append(s.sums, packedUnits)
 		rank = func(s Sums) int64 { return s.Units }
@@ -127,8 +127,7 @@ func newPageScan(q ProductsQuery) *pageScan {
 		rank = func(s Sums) int64 { return int64(MarginPercent(s)) }
 	}
 	s.found = func(soldID int64, found []Sums) {
-		if found[0].Items == 0 {
-			s.refundsOfUnsold += found[0].Refunds
+		if !hasRow(found[0]) {
 			return
 		}
 		s.count++
@@ -200,7 +199,7 @@ const productSumsSQL = `
 		             where tenant_id = $1 and id = s.key
 		             limit 1) p
 		      group by 1, 2
-		     having sum(s.items) > 0
+		     having sum(s.items) > 0 or sum(s.refunds) <> 0 or sum(s.refunded_revenue) <> 0 or sum(s.units_returned) <> 0
 		)`
 
 const soldSQL = `
@@ -273,7 +272,9 @@ func (b batch) productFragments(q ProductsQuery, soldIDs []int64, args *argument
 	if !b.factsOnly && soldIDs == nil && len(days) == 0 && months.isOneMonth() {
 		sold = "select * from sales" // rollups of one month, which has one for each key
 	}
-	by := map[string]string{"units": "units", "margin": unindent(marginSQL)}[q.By]
+	by := map[string]string{
+		"units": "units", "net_revenue": "(revenue - refunds)", "margin": unindent(marginSQL),
+	}[q.By]
 	return map[string]string{
 		"sales": b.sales(sales, args),
 		"sold":  sold, "totals": totals, "sums": sums.List, "latest": latestNameSQL,

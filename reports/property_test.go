@@ -124,6 +124,7 @@ func modelChanges(now, before reports.Sums) map[string]*reports.Figure {
 		"gross_sales", "discounts", "revenue", "refunds", "net_revenue", "tax", "shipping", "total",
 		"orders", "avg_order_value", "items", "units_sold", "gross_profit", "margin_percent",
 		"units_without_cost", "revenue_without_cost", "costed_percent",
+		"net_gross_profit", "net_margin_percent", "units_returned", "refunded_revenue", "returned_cost",
 	} {
 		all[name] = modelChange(name, now, before)
 	}
@@ -205,6 +206,12 @@ func (run *scenarioRun) compareCustomers(ctx context.Context, q scenarioQueries)
 
 func (run *scenarioRun) compareReconciliation(ctx context.Context, q scenarioQueries) error {
 	got, err := run.reports.Reconcile(ctx, run.tenant, q.Range)
+	for i, f := range got.Figures { // the model has no rows of sold products, so Balanced compares the groups
+		if isCount := f.Figure == "orders" || f.Figure == "refund_count"; isCount != (f.Groups != nil) {
+			return fmt.Errorf("%s has the groups %+v", f.Figure, f.Groups)
+		}
+		got.Figures[i].Groups = nil
+	}
 	return differ(q.Range, run.model.reconciliation(q.Range), got, err)
 }
 
@@ -232,6 +239,7 @@ func (run *scenarioRun) compareStoredOrders(ctx context.Context, _ scenarioQueri
 	type line struct {
 		SKU, Name                               string
 		Discount, Tax, Shipping, Refunded, Cost money.Cents
+		UnitsReturned                           int64
 	}
 	type order struct {
 		Cancelled                                         bool
@@ -249,15 +257,19 @@ func (run *scenarioRun) compareStoredOrders(ctx context.Context, _ scenarioQueri
 			if l.UnitCost != nil {
 				cost = *l.UnitCost * money.Cents(l.Quantity)
 			}
-			got.Lines = append(got.Lines, line{l.SKU, l.Name, l.Discount, l.Tax, l.Shipping, l.Refunded, cost})
+			got.Lines = append(got.Lines, line{
+				l.SKU, l.Name, l.Discount, l.Tax, l.Shipping, l.Refunded, cost, l.UnitsReturned,
+			})
 		}
 		want := order{Cancelled: o.cancelled}
 		for i, l := range o.lines {
 			row := line{
 				l.sku, l.name, money.Cents(l.discount), money.Cents(l.tax), money.Cents(l.shipping), 0, money.Cents(l.cost),
+				0,
 			}
 			for _, r := range o.refunds {
 				row.Refunded += money.Cents(r.shares[i])
+				row.UnitsReturned += r.units[i]
 			}
 			want.Revenue += money.Cents(l.gross - l.discount)
 			want.Discounts += row.Discount

@@ -55,7 +55,15 @@ type scenarioRefund struct {
 	Amount     int64
 	RefundedAt time.Time
 	Named      bool // has a reference, so it can be resent
+	Tax        int64
+	Shipping   int64
+	Restock    bool
+	// Items are lines with the units that are returned, which no other refund of the order returns, and amounts.
+	Items        []scenarioReturn
+	RestockItems []scenarioReturn
 }
+
+type scenarioReturn struct{ Line, Quantity, Amount int64 }
 
 type scenarioCancel struct{ Order, Stage int }
 
@@ -137,10 +145,12 @@ var (
 	scenarioMetrics   = []string{
 		"revenue", "orders", "avg_order_value", "gross_profit", "margin_percent", "units_sold", "discounts", "tax", "refunds",
 		"gross_sales", "net_revenue", "shipping", "total", "items",
+		"net_gross_profit", "net_margin_percent", "units_returned", "refunded_revenue", "returned_cost",
 	}
 	scenarioSums = []string{
 		"orders", "items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost", "refund_count", "refunds",
-		"shipping", "revenue_without_cost",
+		"shipping", "revenue_without_cost", "refunded_revenue", "refunded_revenue_without_cost", "units_returned",
+		"returned_cost",
 	}
 	comparisons = []reports.Comparison{"", reports.PreviousPeriod, reports.PreviousYear}
 	// Days near clock changes and the ends of months and years. Samoa had no
@@ -172,10 +182,13 @@ func scenarios() *rapid.Generator[scenario] {
 		s.Orders = rapid.SliceOfN(scenarioOrders(season, stages), 1, 25).Draw(t, "orders")
 		for n := range rapid.IntRange(0, min(12, 2*len(s.Orders))).Draw(t, "refunds") {
 			order, stage := s.drawOrder(t, fmt.Sprint("refund ", n), stages)
-			s.Refunds = append(s.Refunds, scenarioRefund{
-				order, stage, rapid.SampledFrom([]int64{1, 2, 3, 10, 100, 997, 123_456, 999_999_999_999}).Draw(t, "amount"),
-				scenarioMoments(season).Draw(t, "refunded at"), rapid.Bool().Draw(t, "named"),
-			})
+			r := scenarioRefund{
+				Order: order, Stage: stage, Tax: noAmount,
+				Amount:     rapid.SampledFrom([]int64{1, 2, 3, 10, 100, 997, 123_456, 999_999_999_999}).Draw(t, "amount"),
+				RefundedAt: scenarioMoments(season).Draw(t, "refunded at"), Named: rapid.Bool().Draw(t, "named"),
+			}
+			s.drawReturn(t, &r)
+			s.Refunds = append(s.Refunds, r)
 		}
 		for n := range rapid.IntRange(0, (len(s.Orders)+1)/2).Draw(t, "cancellations") {
 			order, stage := s.drawOrder(t, fmt.Sprint("cancel ", n), stages)
@@ -190,6 +203,52 @@ func scenarios() *rapid.Generator[scenario] {
 		}
 		return s
 	})
+}
+
+// drawReturn draws the parts and the items of a refund. The units are some that no earlier refund of the order returns,
+// so that the order in which refunds arrive does not matter.
+func (s scenario) drawReturn(t *rapid.T, r *scenarioRefund) {
+	if rapid.IntRange(0, 3).Draw(t, "sends parts") == 0 {
+		r.Tax = rapid.Int64Range(0, r.Amount).Draw(t, "tax")
+		r.Shipping = rapid.Int64Range(0, r.Amount-r.Tax).Draw(t, "shipping")
+	}
+	left := make([]int64, len(s.Orders[r.Order].Items))
+	for i, item := range s.Orders[r.Order].Items {
+		left[i] = item.Quantity
+	}
+	for _, other := range s.Refunds {
+		for _, item := range slices.Concat(other.Items, other.RestockItems) {
+			if other.Order == r.Order {
+				left[item.Line-1] -= item.Quantity
+			}
+		}
+	}
+	kind := rapid.SampledFrom([]string{"", "", "items", "amounts", "restock items"}).Draw(t, "kind")
+	var items []scenarioReturn
+	for i, units := range left {
+		if rapid.Bool().Draw(t, "names line") {
+			units := rapid.Int64Range(0, min(units, 5)).Draw(t, "units")
+			items = append(items, scenarioReturn{int64(i + 1), units, noAmount})
+		}
+	}
+	switch {
+	case len(items) == 0:
+	case kind == "items":
+		r.Items, r.Restock = items, rapid.Bool().Draw(t, "restock")
+	case kind == "amounts":
+		rest := r.Amount
+		for i := range items {
+			items[i].Amount = rest
+			if i < len(items)-1 {
+				items[i].Amount = rapid.Int64Range(0, rest).Draw(t, "amount of item")
+			}
+			rest -= items[i].Amount
+		}
+		r.Items, r.Restock = items, rapid.Bool().Draw(t, "restock")
+	case kind == "restock items":
+		items = slices.DeleteFunc(items, func(item scenarioReturn) bool { return item.Quantity == 0 })
+		r.Restock, r.RestockItems = len(items) > 0, items
+	}
 }
 
 // drawOrder draws an order, and a stage that is not before the order.
@@ -364,7 +423,7 @@ func drawQueries(t *rapid.T, season []string) scenarioQueries {
 		Range:       reports.Range{From: days[0], To: days[1]},
 		Channel:     rapid.SampledFrom(append([]string{"", "", "never"}, scenarioChannels...)).Draw(t, "channel"),
 		Category:    rapid.IntRange(0, 4).Draw(t, "category"),
-		ProductsBy:  rapid.SampledFrom([]string{"", "revenue", "units", "margin"}).Draw(t, "products by"),
+		ProductsBy:  rapid.SampledFrom([]string{"", "revenue", "net_revenue", "units", "margin"}).Draw(t, "products by"),
 		CustomersBy: rapid.SampledFrom([]string{"", "revenue", "orders", "last_order"}).Draw(t, "customers by"),
 		Ascending:   rapid.Bool().Draw(t, "ascending"),
 		Compare:     rapid.SampledFrom(comparisons).Draw(t, "compare"),
@@ -425,6 +484,20 @@ func (r scenarioRefund) refund(index int) sales.Refund {
 	if r.Named {
 		reference := fmt.Sprint("R", index)
 		sent.Reference = &reference
+	}
+	if r.Tax != noAmount {
+		sent.Tax, sent.Shipping = scenarioMoney(r.Tax), scenarioMoney(r.Shipping)
+	}
+	sent.Restock = r.Restock
+	for _, item := range r.Items {
+		named := sales.RefundItem{Line: item.Line, Amount: scenarioMoney(item.Amount)}
+		if item.Quantity > 0 {
+			named.Quantity = &item.Quantity
+		}
+		sent.Items = append(sent.Items, named)
+	}
+	for _, item := range r.RestockItems {
+		sent.RestockItems = append(sent.RestockItems, sales.RestockItem{Line: item.Line, Quantity: item.Quantity})
 	}
 	return sent
 }

@@ -24,8 +24,8 @@ import (
 
 // withoutTenant are the tables that the runtime role has no access to.
 var withoutTenant = []string{
-	"due_webhooks", "key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants",
-	"tenants_with_work", "timelines", "users",
+	"due_webhooks", "key_hashes", "memberships", "old_media", "one_time_links", "schema_migrations", "sessions",
+	"tenants", "tenants_with_work", "timelines", "users",
 }
 
 // fixture inserts a row of :tenant into every tenant table. B gets the same values as A, because unique
@@ -71,10 +71,10 @@ select p.tenant_id, o.id, 2, p.id, p.warehouse_id, 1
  where p.tenant_id = :tenant;
 insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
 select o.tenant_id, o.id, o.placed_at, o.placed_at from orders o where o.tenant_id = :tenant;
-insert into refunds (tenant_id, order_id, refunded_at, amount, reference, content)
-select o.tenant_id, o.id, o.placed_at, 450, 'R-1', sha256('R-1') from orders o where o.tenant_id = :tenant;
-insert into refund_items (tenant_id, refund_id, order_id, line, amount)
-select r.tenant_id, r.id, r.order_id, 2, 450 from refunds r where r.tenant_id = :tenant;
+insert into refunds (tenant_id, order_id, refunded_at, amount, tax, shipping, reference, content)
+select o.tenant_id, o.id, o.placed_at, 450, 0, 0, 'R-1', sha256('R-1') from orders o where o.tenant_id = :tenant;
+insert into refund_items (tenant_id, refund_id, order_id, line, amount, revenue)
+select r.tenant_id, r.id, r.order_id, 2, 450, 450 from refunds r where r.tenant_id = :tenant;
 insert into sales_rollups
        (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost,
         refund_count, refunds)
@@ -130,6 +130,10 @@ update tenants
    set delete_responses_at = to_timestamp(:tenant), delete_usage_at = to_timestamp(:tenant),
        delete_plans_at = to_timestamp(:tenant)
  where id = :tenant;`
+
+// ownerRows is the part of the fixture that only functions write.
+const ownerRows = `
+insert into old_media (tenant_id, file) values (:tenant, 'OLD.jpg');`
 
 // persons are ann (1), a member of both tenants, amy (2), a member of A, bea (3), a member of B, and
 // zoe (4), a member of none; ann and bea are owners. A token has the name of its session or link, and the
@@ -299,7 +303,7 @@ func (s *suite) mustInsertRows(t testing.TB) {
 				k.TenantID, k.ID))
 		}
 	}
-	mustExec(t, s.super, both(dueRows)+seed(fixture+log, s.a))
+	mustExec(t, s.super, both(dueRows+ownerRows)+seed(fixture+log, s.a))
 	asB := s.attackers[2]
 	mustExec(t, asB.conn, "begin;"+asB.claim+seed(fixture+log, s.b)+"commit")
 	if s.central != s {
@@ -578,6 +582,8 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 	breaches := launch(t, s.ownerOfA, s.here(
 		attempt{"search_products", "search", search("%"), something},
 		attempt{"search_customers", "search", searchCustomers("%"), something})...)
+	breaches = append(breaches, launch(t, at, s.here(
+		slices.Concat(s.removals("remove_facts"), s.removals("remove_sales"))...)...)...)
 	return append(breaches, launch(t, at, s.here(
 		attempt{"search_products", "search", search("%"), nothing},
 		attempt{"search_products", "inject into the search", search("%' or true or p.search like '%"), nothing},
@@ -632,22 +638,24 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			insert into customers (tenant_id, number) values (%[1]d, 'new');
 			select record_facts(p.id, 'customers', array[c.id])
 			  from change_plans p join customers c using (tenant_id) where c.number = 'new'`, s.a), refused},
-		attempt{"remove_facts", "remove an order that is not recorded",
-			s.remove(`'undoing'`, `array[o.id], array[r.id], array[o.id], '{}'`), refused},
-		attempt{"remove_facts", "remove a customer that is not recorded",
-			s.remove(`'undoing'`, `'{}', '{}', '{}', array[o.customer_id]`), refused},
-		attempt{"remove_facts", "remove a fact of a plan that is not undone",
-			s.remove(`'applying'`, `'{}', array[r.id], '{}', '{}'`), refused},
 		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
 	)...)...)
 }
 
-// remove calls remove_facts for A's plan in a state.
-func (s *suite) remove(state, ids string) string {
-	return fmt.Sprintf(`
-		set local app.tenant_id = '%d'; update change_plans set state = %s;
-		select remove_facts(p.id, %s)
-		  from change_plans p join orders o using (tenant_id) join refunds r using (tenant_id)`, s.a, state, ids)
+// removals call a function that removes facts, with those of A's plan.
+func (s *suite) removals(function string) (attempts []attempt) {
+	for _, a := range []struct{ what, state, ids string }{
+		{"remove an order that is not recorded", `'undoing'`, `array[o.id], array[r.id], array[o.id], '{}'`},
+		{"remove a customer that is not recorded", `'undoing'`, `'{}', '{}', '{}', array[o.customer_id]`},
+		{"remove a fact of a plan that is not undone", `'applying'`, `'{}', array[r.id], '{}', '{}'`},
+	} {
+		attempts = append(attempts, attempt{function, a.what, fmt.Sprintf(`
+			set local app.tenant_id = '%d'; update change_plans set state = %s;
+			select %s(p.id, %s)
+			  from change_plans p join orders o using (tenant_id) join refunds r using (tenant_id)`,
+			s.a, a.state, function, a.ids), refused})
+	}
+	return attempts
 }
 
 // operators are the functions that the runtime role may not execute: those of the
@@ -657,8 +665,10 @@ var operators = []string{
 	`log_person(1, 'x', 'x', true)`,
 	`acting_key_manager(null)`, `add_key_hash(1, sha256('new'), 1::smallint)`,
 	`insert_key(1, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
-	`set_member(2, 'owner')`, `store_link(sha256('new'), 'invitation', 'bea@example.com', 'owner', null, 1)`,
+	`set_member(2, 'owner')`, `set_member(2, 'owner', 1, true)`, `hand_over_webhooks('key', 1, 'key', 2, 'x', null)`,
+	`end_maker('key', 1, 1, false)`, `owns_file(1, 'x')`, `store_link(sha256('new'), 'invitation', 'bea@example.com', 'owner', null, 1)`,
 	`store_reset(sha256('new'), 'amy@example.com')`, `end_reset('amy@example.com')`,
+	`fill_refunds(1, '{1}')`, `add_refunds(1, '{1}', 1, true)`,
 }
 
 // attackPeople calls the functions of users and sessions.
@@ -705,6 +715,13 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 				something,
 			},
 			attempt{
+				"change_member", with("remove A's member and keep the webhooks"),
+				inA + `select change_member(` + token + `, 2, null, true)` + amyIsViewer, something,
+			},
+			attempt{
+				"lock_maker", with("make a webhook of A"), inA + `select from lock_maker(null, ` + token + `)`, nothing,
+			},
+			attempt{
 				"make_link", with("invite into A"),
 				inA + `select where make_link(` + token +
 					`, sha256('new'), 'invitation', 'new@example.com', 'owner', null) <> 'refused'`,
@@ -744,6 +761,10 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			attempt{
 				"revoke_key", with("revoke A's key"), inA + fmt.Sprintf(`select from revoke_key(%s, %.0f)`, proof, key), notManager,
 			},
+			attempt{
+				"revoke_key", with("revoke A's key and keep the webhooks"),
+				inA + fmt.Sprintf(`select from revoke_key(%s, %.0f, true)`, proof, key), notManager,
+			},
 		)
 	}
 	if at.own != 0 {
@@ -752,6 +773,9 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 				"roll_key", "roll A's key as B's",
 				fmt.Sprintf(`select roll_key(sha256('bea'), %.0f, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, key),
 				absentKey,
+			},
+			attempt{
+				"lock_maker", "find A's key as B's", fmt.Sprintf(`select from lock_maker(%.0f, null)`, key), nothing,
 			},
 			attempt{
 				"revoke_key", "revoke A's key as B's", fmt.Sprintf(`select from revoke_key(sha256('bea'), %.0f)`, key), nothing,
@@ -799,6 +823,16 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			`select begin_session(sha256('new'), 'bea@example.com', 'x');
 				select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
 			nothing,
+		},
+		attempt{
+			"sign_in", "sign in without the password",
+			`select where sign_in(sha256('new'), 'amy@example.com', 'guess', ''); select from use_session(sha256('new'), 'a')`,
+			nothing,
+		},
+		attempt{
+			"log_failed_sign_in", "fill A's log",
+			`select log_failed_sign_in('amy@example.com', i::text) from generate_series(1, 200) i; ` + inA +
+				fmt.Sprintf(`select from audit_log where tenant_id = %d and action = 'sign_in.failed' offset 25`, s.a), nothing,
 		},
 		attempt{"use_session", "guess a token", `select from use_session(sha256('guess'), 'a')`, nothing},
 		attempt{

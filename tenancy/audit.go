@@ -3,6 +3,8 @@ package tenancy
 import (
 	"context"
 	"errors"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,7 +16,8 @@ var ErrEnded = errors.New("has ended")
 
 // Actor is the person or program that made a change, as the audit log names it.
 type Actor struct {
-	UserID  *int64 // nil for a command
+	UserID  *int64 // nil for a command and a key
+	KeyID   *int64 // nil for a person and a command
 	Name    string // an e-mail address, or operator
 	Address string // of the client; "" for a command
 	// Session is the hash of the token of the person's session. PostgreSQL checks it and the person's role before it
@@ -53,6 +56,27 @@ func auditArgs(tenant ID, by Actor, e Entry) []any {
 		e.Details = map[string]any{}
 	}
 	return []any{tenant, by.UserID, by.Name, by.Address, e.Action, e.Target, e.Details}
+}
+
+// LogExport records that somebody exports data of customers, before the first byte is sent. It stores the names of the
+// parameters that select the data, but not their values, which can contain the name of a customer.
+func LogExport(ctx context.Context, db *DB, tenant ID, by Actor, file string, query url.Values) error {
+	e := Entry{Action: "customer.export", Target: file}
+	var filters []string
+	for name, values := range query {
+		if name != "format" && slices.ContainsFunc(values, func(v string) bool { return v != "" }) {
+			filters = append(filters, name)
+		}
+	}
+	if slices.Sort(filters); len(filters) > 0 {
+		e.Details = map[string]any{"filters": filters}
+	}
+	// A replica may still answer the reads of the export, which do not depend on the entry.
+	ctx = context.WithValue(ctx, readingKey{}, (*reading)(nil))
+	if _, err := db.Exec(ctx, tenant, insertAudit, auditArgs(tenant, by, e)...); err != nil {
+		return wrap("record an export", err)
+	}
+	return nil
 }
 
 // Logged is a stored entry.

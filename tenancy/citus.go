@@ -38,9 +38,10 @@ type cluster struct {
 	lookups singleflight.Group
 	turn    atomic.Uint32
 
-	mu     sync.Mutex
+	mu     sync.Mutex // never held over a wait
 	places map[ID]*group
 	groups map[place]*group
+	closed bool // by close
 }
 
 // place is where a shard group is.
@@ -242,13 +243,9 @@ func (c *cluster) groupAt(ctx context.Context, at place) (*group, error) {
 			return nil, err
 		}
 		db.group, g.db = g, db
-		c.mu.Lock()
-		if other := c.groups[at]; other != nil {
+		if g = c.add(g); g.db != db {
 			defer db.Close()
-			g = other
 		}
-		c.groups[at] = g
-		c.mu.Unlock()
 	}
 	conn, err := g.db.take(ctx, nil)
 	if err != nil {
@@ -260,6 +257,22 @@ func (c *cluster) groupAt(ctx context.Context, at place) (*group, error) {
 	}
 	c.closeFormer(at)
 	return g, nil
+}
+
+// add adds a group, and returns it, or the one that another caller has added. After close it closes the pool of the
+// group.
+func (c *cluster) add(g *group) *group {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.groups[g.place]; other != nil {
+		return other
+	}
+	if c.closed {
+		go g.db.Close()
+		return g
+	}
+	c.groups[g.place] = g
+	return g
 }
 
 // closeFormer closes the pool of a group on the node that it has left. Callers that still use it look up the place
@@ -327,11 +340,13 @@ func (db *DB) PartOf(ctx context.Context, tenant ID) (*DB, error) {
 	return g.db, nil
 }
 
-// close closes the pools of the groups.
+// close closes the pools of the groups, each of which waits for its queries. These may need the lock before they end.
 func (c *cluster) close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, g := range c.groups {
+	c.closed = true
+	groups := slices.Collect(maps.Values(c.groups))
+	c.mu.Unlock()
+	for _, g := range groups {
 		g.db.Close()
 	}
 }

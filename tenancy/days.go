@@ -52,3 +52,26 @@ func StartOfDay(day time.Time, zone *time.Location) time.Time {
 	}
 	return at
 }
+
+// MomentOf returns the moment at which the clocks in a time zone show a local time, which is given as a time in UTC like
+// a day. If they skip it, that is the next time that they show; if they show it twice, the first.
+func MomentOf(local time.Time, zone *time.Location) time.Time {
+	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC)
+	begin, next := StartOfDay(day, zone), StartOfDay(day.AddDate(0, 0, 1), zone)
+	for begin.Before(next) {
+		_, offset := begin.In(zone).Zone()
+		at := local.Add(-time.Duration(offset) * time.Second)
+		if at.Before(begin) {
+			at = begin // the clocks show a later time
+		}
+		_, change := begin.In(zone).ZoneBounds()
+		if change.IsZero() || change.After(next) {
+			change = next
+		}
+		if at.Before(change) {
+			return at
+		}
+		begin = change
+	}
+	return next
+}

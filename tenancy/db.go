@@ -86,6 +86,20 @@ func (id ID) setting() string {
 // The callbacks of pgx.QueuedQuery read the results. queue may be called again after
 // a deadlock, or if a replica fails.
 func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
+	return db.run(ctx, tenant, queue, (*DB).newBatch)
+}
+
+// Read is Run for queries that only read. All of them see the rows of one moment, so that the total of a list agrees
+// with its rows. In a transaction of Begin, each query sees what has been committed before it.
+func (db *DB) Read(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
+	return db.run(ctx, tenant, queue, (*DB).newReadBatch)
+}
+
+// run sends a batch that newBatch makes of the queries.
+func (db *DB) run(
+	ctx context.Context, tenant ID, queue func(*pgx.Batch),
+	newBatch func(*DB, context.Context, ID, func(*pgx.Batch)) *pgx.Batch,
+) error {
 	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
 		return shared.inSavepoint(ctx, queue, nil)
 	}
@@ -93,13 +107,13 @@ func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error 
 		return retry(ctx, maxTries, func() error {
 			if reading := db.readingOf(ctx); reading != nil {
 				done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-					return conn.SendBatch(ctx, db.newBatch(ctx, tenant, queue)).Close()
+					return conn.SendBatch(ctx, newBatch(db, ctx, tenant, queue)).Close()
 				})
 				if done {
 					return err
 				}
 			}
-			return db.send(ctx, db.newBatch(ctx, tenant, queue))
+			return db.send(ctx, newBatch(db, ctx, tenant, queue))
 		})
 	})
 }
@@ -107,6 +121,24 @@ func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error 
 // newBatch returns the queries of a tenant after the one that sets the tenant.
 func (db *DB) newBatch(ctx context.Context, tenant ID, queue func(*pgx.Batch)) *pgx.Batch {
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
+	db.queueTenant(ctx, batch, tenant)
+	queue(batch)
+	return batch
+}
+
+// newReadBatch is newBatch with a snapshot for all queries. PostgreSQL ends the implicit transaction of a batch, and
+// the setting with it.
+func (db *DB) newReadBatch(ctx context.Context, tenant ID, queue func(*pgx.Batch)) *pgx.Batch {
+	if db.group != nil {
+		batch := &pgx.Batch{}
+		db.queueSnapshot(batch, tenant)
+		batch.Queue(setTenant, tenant.setting())
+		queue(batch)
+		batch.Queue("commit")
+		return batch
+	}
+	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 5)}
+	batch.Queue(`set transaction_isolation to 'repeatable read'`)
 	db.queueTenant(ctx, batch, tenant)
 	queue(batch)
 	return batch

@@ -298,7 +298,7 @@ func TestAFullPoolReturnsErrBusyAfterFiveSeconds(t *testing.T) {
 		if err := db.Run(t.Context(), a, func(*pgx.Batch) {}); !errors.Is(err, tenancy.ErrBusy) {
 			t.Errorf("Run on a full pool = %v, want ErrBusy", err)
 		}
-		if waited := time.Since(start); waited < 4900*time.Millisecond || waited > 7*time.Second {
+		if waited := time.Since(start); waited < 4900*time.Millisecond || waited > 30*time.Second {
 			t.Errorf("Run on a full pool waited %v, want about five seconds", waited)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -352,7 +352,7 @@ func TestOpenWaitsLongerForAConnectionThanARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Host = door.Addr().String()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	db, err := tenancy.Open(ctx, u.String())
 	if err != nil {
@@ -385,13 +385,13 @@ func TestAStatementTimeoutStopsASlowStatement(t *testing.T) {
 			if limit != "" {
 				b.Queue(`select set_config('statement_timeout', $1, true)`, limit)
 			}
-			b.Queue(`select pg_sleep(8)`)
+			b.Queue(`select pg_sleep(60)`)
 		})
 	}
 	for _, test := range []struct {
 		name, url, limit string
 	}{
-		{"set within the batch", d.URL, "100ms"},
+		{"set within the batch", d.URL + "&statement_timeout=0", "100ms"},
 		{"set by the connection string", d.URL + "&statement_timeout=100ms", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -399,9 +399,9 @@ func TestAStatementTimeoutStopsASlowStatement(t *testing.T) {
 			db := tenancytest.MustOpen(t, test.url)
 			start := time.Now()
 			if err := slow(db, test.limit); tenancy.SQLState(err) != "57014" {
-				t.Errorf("a statement of 8 s = %v, want SQLSTATE 57014", err)
+				t.Errorf("a statement of a minute = %v, want SQLSTATE 57014", err)
 			}
-			if took := time.Since(start); took > 4*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("it was stopped after %v, want 100 ms", took)
 			}
 		})
@@ -415,7 +415,7 @@ func TestOpenSetsTheServersTimeouts(t *testing.T) {
 	sql := `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
 	               current_setting('idle_in_transaction_session_timeout') as idle,
 	               current_setting('search_path') as path, current_setting('timezone') as zone`
-	got, err := tenancy.Call[settings](t.Context(), d.DB, sql)
+	got, err := tenancy.Call[settings](t.Context(), tenancytest.MustOpen(t, d.URL), sql)
 	if diff := cmp.Diff([]settings{{"8s", "2s", "10s", "public", "UTC"}}, got); diff != "" || err != nil {
 		t.Errorf("settings (-want +got): %v\n%s", err, diff)
 	}

@@ -86,9 +86,32 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 	return db, nil
 }
 
+// CheckURL returns an error that does not quote the URL if Open would refuse it before it connects.
+func CheckURL(url string) error {
+	_, err := parseURL(url)
+	return err
+}
+
+func parseURL(url string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if _, urlErr := pgx.ParseConfig(url); err != nil && urlErr == nil {
+		return nil, errors.New("must have valid parameters of the pool, such as pool_max_conns=48")
+	}
+	if err != nil {
+		return nil, errors.New("must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE whose files can be read")
+	}
+	// In these modes pgx does not ask PostgreSQL for the types of parameters, and cannot encode arrays of amounts.
+	switch mode := config.ConnConfig.DefaultQueryExecMode; mode {
+	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
+		return nil, fmt.Errorf("must not set default_query_exec_mode to %v, with which no order can be written: "+
+			"behind a connection pooler use cache_describe", mode)
+	}
+	return config, nil
+}
+
 // newPool is Open without connecting. Metrics have the name of the pool. Its size is at least conns.
 func newPool(ctx context.Context, url, name string, conns int, change ...func(*pgx.ConnConfig)) (*DB, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}

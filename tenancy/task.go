@@ -48,12 +48,13 @@ func (t Task) RunPeriodically(ctx context.Context, db *DB, logger *slog.Logger) 
 	Repeat(ctx, t.Interval, logger, func() error { return t.Run(ctx, db) })
 }
 
-// Repeat calls f now and after each interval, until ctx ends, and logs its errors.
+// Repeat calls f now and after each interval, until ctx ends, and logs when it begins and ends to fail.
 func Repeat(ctx context.Context, interval time.Duration, logger *slog.Logger, f func() error) {
 	tick := time.Tick(interval)
+	problems := Problems{Begins: "a periodic task fails", Ends: "a periodic task succeeds again"}
 	for {
-		if err := f(); err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "a periodic task failed", "error", err, "next_try_in", interval)
+		if err := f(); ctx.Err() == nil {
+			problems.Report(ctx, logger, nil, err, "interval", interval)
 		}
 		select {
 		case <-ctx.Done():

@@ -308,6 +308,24 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 	_ = tx.Rollback(ctx) // the pool drops a connection that cannot roll back
 }
 
+// maxRestarts bounds how often work starts over. Clients that delete and create the same products all the time make many
+// attempts fail.
+const maxRestarts = 100
+
+// Restart waits for a random time before work starts over for the nth time because other transactions changed what it
+// had read. It returns false if the work must end with ErrBusy.
+func Restart(ctx context.Context, n int) bool {
+	if n > maxRestarts {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(rand.N(time.Duration(min(n, 20)) * time.Millisecond)):
+		return true
+	}
+}
+
 // retry calls f up to tries times, with pauses, while PostgreSQL aborts it because of a
 // deadlock or a serialization failure. It returns that error when ctx ends.
 func retry(ctx context.Context, tries int, f func() error) error {

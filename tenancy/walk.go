@@ -21,9 +21,44 @@ const setReadOnce = `
 // InSnapshot calls f with a context in which all queries of the tenant see its rows at one moment, in one read-only
 // transaction. f holds a connection, so it must not wait for a client. Each query has the given timeout.
 func (db *DB) InSnapshot(ctx context.Context, tenant ID, timeout time.Duration, f func(context.Context) error) error {
+	return db.inSnapshot(ctx, tenant, func(b *pgx.Batch) {
+		b.Queue(setReadOnce, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+	}, f)
+}
+
+// ReadAtOnce is InSnapshot with the settings of Run, for a page of a list whose queries depend on each other. f may be
+// called again if a replica fails. In a transaction of Begin, each query sees what has been committed before it.
+func (db *DB) ReadAtOnce(ctx context.Context, tenant ID, f func(context.Context) error) error {
+	if db.sharedTxOf(ctx, tenant) != nil {
+		return f(ctx)
+	}
+	set := func(b *pgx.Batch) { b.Queue(setTenant, tenant.setting()) }
+	if reading := db.readingOf(ctx); reading != nil {
+		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+			shared, err := db.beginSnapshot(ctx, conn, tenant, set)
+			if err != nil {
+				return err
+			}
+			defer rollback(ctx, shared.tx)
+			return f(context.WithValue(ctx, sharedTxKey{}, shared))
+		})
+		if done {
+			return err
+		}
+	}
+	return db.inSnapshot(ctx, tenant, set, f)
+}
+
+func (db *DB) inSnapshot(ctx context.Context, tenant ID, set func(*pgx.Batch), f func(context.Context) error) error {
 	var shared *SharedTx
-	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
-		shared, err = db.beginSnapshot(ctx, tenant, timeout)
+	err := db.atTenant(ctx, tenant, func(db *DB) error {
+		conn, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		if shared, err = db.beginSnapshot(ctx, conn, tenant, set); err != nil {
+			conn.Release()
+		}
 		return err
 	})
 	if err != nil {
@@ -33,18 +68,15 @@ func (db *DB) InSnapshot(ctx context.Context, tenant ID, timeout time.Duration, 
 	return f(context.WithValue(ctx, sharedTxKey{}, shared))
 }
 
-func (db *DB) beginSnapshot(ctx context.Context, tenant ID, timeout time.Duration) (*SharedTx, error) {
-	conn, err := db.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
+// beginSnapshot begins a transaction with the settings that set adds.
+func (db *DB) beginSnapshot(ctx context.Context, c *conn, tenant ID, set func(*pgx.Batch)) (*SharedTx, error) {
 	batch := &pgx.Batch{}
 	db.queueSnapshot(batch, tenant)
-	batch.Queue(setReadOnce, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
-	results := conn.SendBatch(ctx, batch)
-	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group, readOnly: true}
+	set(batch)
+	results := c.SendBatch(ctx, batch)
+	shared := &SharedTx{tenant: tenant, conn: c, tx: results.Tx(), group: db.group, readOnly: true}
 	if err := results.Close(); err != nil {
-		shared.Rollback(ctx)
+		rollback(ctx, shared.tx)
 		return nil, err
 	}
 	return shared, nil

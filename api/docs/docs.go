@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,14 +28,19 @@ var Files embed.FS
 
 var page = template.Must(template.ParseFS(Files, "index.html"))
 
-// Page returns the page of an OpenAPI document in YAML, with all fields in the order of the source.
-func Page(source []byte) ([]byte, error) {
+// Page returns the page of an OpenAPI document in YAML, with all fields in the order of the source. It shows base as the
+// address of the service, if it is not nil.
+func Page(source []byte, base *url.URL) ([]byte, error) {
 	var d document
 	if err := yaml.Unmarshal(source, &d.root); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
+	ref := d.reference()
+	if base != nil {
+		ref.Server = base.String()
+	}
 	var b bytes.Buffer
-	if err := page.Execute(&b, d.reference()); err != nil {
+	if err := page.Execute(&b, ref); err != nil {
 		return nil, fmt.Errorf("render the OpenAPI document: %w", err)
 	}
 	return b.Bytes(), nil
@@ -44,6 +50,7 @@ func Page(source []byte) ([]byte, error) {
 type reference struct {
 	Title, Version string
 	Summary        string
+	Server         string  // its address, or empty
 	Topics         []topic // the introduction by its headings
 	Groups         []group
 	Schemas        []schema

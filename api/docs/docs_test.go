@@ -2,6 +2,7 @@ package docs
 
 import (
 	"html"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -17,11 +18,14 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := Page(source)
+	rendered, err := Page(source, &url.URL{Scheme: "https", Host: "shop.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(rendered)
+	if !strings.Contains(page, "<code>https://shop.example.com</code>") {
+		t.Error("the page does not show the address of the service")
+	}
 	ids := map[string]bool{}
 	for _, id := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(page, -1) {
 		if ids[id[1]] {
@@ -104,7 +108,7 @@ components:
         old: {type: [string, 'null'], enum: [a, '<b>'], default: a}
         part: {type: object, properties: {inner: {type: array, items: {$ref: '#/components/schemas/Base'}, maxItems: 3}}}
         either: {anyOf: [{$ref: '#/components/schemas/Base'}, {type: 'null'}]}
-`))
+`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +130,7 @@ components:
 	if strings.Contains(string(page), "<script>") {
 		t.Error("the page contains HTML of a description")
 	}
-	if _, err := Page([]byte("a: [")); err == nil {
+	if _, err := Page([]byte("a: ["), nil); err == nil {
 		t.Error("Page accepts invalid YAML")
 	}
 }

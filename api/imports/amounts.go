@@ -215,20 +215,27 @@ func (b *builder) currency(code string) {
 	}
 }
 
-// customer sets the customer by the id of the other system, or by the e-mail. The e-mail address must not be part of
-// the id, because erasing the customer keeps the id.
-func (b *builder) customer(id, name, email string) {
+// customer sets the customer by the id of the other system, or by the e-mail.
+func (b *builder) customer(id, name, email string) { b.Order.Customer = customerOf(id, name, email) }
+
+// customerOf returns a customer by its id or its e-mail address, or nil. The address must not be part of the id, because
+// erasing the customer keeps the id.
+func customerOf(id, name, email string) *sales.Customer {
 	if !strings.Contains(email, "@") {
 		email = ""
 	}
 	if id == "" && email != "" {
 		sum := sha256.Sum256([]byte(strings.ToLower(email)))
-		id = "e-" + hex.EncodeToString(sum[:10])
+		id = emailID + hex.EncodeToString(sum[:10])
 	}
-	if id != "" {
-		b.Order.Customer = &sales.Customer{ID: id, Name: optional(name), Email: optional(email)}
+	if id == "" {
+		return nil
 	}
+	return &sales.Customer{ID: id, Name: optional(name), Email: optional(email)}
 }
+
+// emailID begins an id that is computed from an e-mail address.
+const emailID = "e-"
 
 // channel sets the channel, unless a setting has one for all orders.
 func (b *builder) channel(name, otherwise string) {

@@ -325,6 +325,10 @@ func (m *Importer) applyCustomers(
 func (m *Importer) applyOrders(
 	ctx context.Context, tenant tenancy.ID, plan sales.PlanID, rows []*PlannedRow, result *partResult,
 ) error {
+	rows, err := m.withoutStoredOrders(ctx, tenant, rows)
+	if err != nil {
+		return err
+	}
 	results, err := m.sales.ApplyOrders(ctx, tenant, plan, orderRows(rows))
 	if err != nil {
 		return err
@@ -341,6 +345,10 @@ func (m *Importer) applyOrders(
 func (m *Importer) applyRefunds(
 	ctx context.Context, tenant tenancy.ID, plan sales.PlanID, rows []*PlannedRow, result *partResult,
 ) error {
+	rows, err := m.withoutStoredRefunds(ctx, tenant, rows)
+	if err != nil {
+		return err
+	}
 	refunds := make([]sales.RefundRow, len(rows))
 	for i, row := range rows {
 		tooMuch, err := m.refundsTooMuch(ctx, tenant, row)

@@ -400,6 +400,14 @@ func (h *history) refund() {
 	var rows []sales.RefundRow
 	r := sales.Refund{OrderNumber: pick(h.rand, h.orders), Amount: money.Cents(1 + h.rand.IntN(4000))}
 	r.RefundedAt = new(h.at.Add(time.Duration(h.rand.IntN(3)) * time.Hour))
+	switch h.rand.IntN(6) { // a refund of units that are not left is refused
+	case 0:
+		r.Items = []sales.RefundItem{{Line: 1}}
+	case 1:
+		r.Items, r.Restock = []sales.RefundItem{{Line: 1, Quantity: new(int64(1)), Amount: &r.Amount}}, true
+	case 2:
+		r.Tax, r.Shipping, r.Restock = &r.Amount, new(money.Cents(0)), true
+	}
 	if h.rand.IntN(2) == 0 {
 		r.Reference = new(fmt.Sprint("-", h.rand.IntN(1e9)))
 	} else {

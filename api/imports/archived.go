@@ -12,7 +12,6 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 // archiveFiles are the files of an archive that are read, with the number of required columns, which come first.
@@ -34,7 +33,8 @@ var archiveFiles = map[string]*ownFile{
 		"shipping_total", "cancelled_at", "content", "short"),
 	"order_items": own("order_items", Order, 7, nil, "order_number", "sold_product", "sku", "quantity", "unit_price",
 		"unit_cost", "discount", "stock_taken", "stock_returned", "warehouse_name"),
-	"refunds": own("refunds", Refund, 5, nil, "order_number", "refunded_at", "amount", "reference", "content"),
+	"refunds": own("refunds", Refund, 5, nil, "order_number", "refunded_at", "amount", "reference", "content", "tax",
+		"shipping", "restock", "named", "items"),
 }
 
 func init() {
@@ -48,9 +48,6 @@ func (c cells) number(column string) int64 {
 	n, _ := strconv.ParseInt(c.raw(column), 10, 64)
 	return n
 }
-
-// plain returns a text as it was exported.
-func (c cells) plain(column string) string { return csvcell.Unguard(c.raw(column)) }
 
 // digest returns the content of an order or a refund.
 func (c cells) digest() []byte {

@@ -103,6 +103,7 @@ func (a *archiveReader) refunds() func(cells) Record {
 		if amount != nil {
 			refund.Amount = *amount
 		}
+		c.setParts(refund, true)
 		if !at.Value.Equal(last) {
 			clear(before)
 			last = at.Value

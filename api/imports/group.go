@@ -14,7 +14,6 @@ import (
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 const (
@@ -112,7 +111,7 @@ func rowsOf(all []cells) []Row {
 func (s *source) orderKey(cells []string) string {
 	cell := cells[s.at[s.order]]
 	if s.isExact {
-		return strings.TrimSpace(csvcell.Unguard(cell))
+		return strings.TrimSpace(s.unguard(cell))
 	}
 	return strings.TrimPrefix(plainText(cell), s.prefix)
 }
@@ -138,7 +137,7 @@ func (r *reading) eachOrder(ctx context.Context, sources []*source, f func(group
 			return err
 		}
 	}
-	return p.eachGroup(ctx, sources, f)
+	return p.eachGroup(ctx, sources, sources[0].seen.lastOrder.Before(sources[0].seen.firstOrder), f)
 }
 
 // eachAdjacent is eachOrder for a source whose orders are together.
@@ -310,9 +309,13 @@ func (p *partitions) write(number string, source, line int, cells []string, apar
 	return err
 }
 
-// eachGroup reads one partition after the other.
-func (p *partitions) eachGroup(ctx context.Context, sources []*source, f func(group) bool) error {
-	for i, file := range p.files {
+// eachGroup reads one partition after the other, from the last one if reversed is set.
+func (p *partitions) eachGroup(ctx context.Context, sources []*source, reversed bool, f func(group) bool) error {
+	for i := range p.files {
+		if reversed {
+			i = len(p.files) - 1 - i
+		}
+		file := p.files[i]
 		err := p.writers[i].Flush()
 		if err == nil {
 			_, err = file.Seek(0, io.SeekStart)
@@ -323,6 +326,9 @@ func (p *partitions) eachGroup(ctx context.Context, sources []*source, f func(gr
 		}
 		if err != nil {
 			return fmt.Errorf("temporary file: %w", err)
+		}
+		if reversed {
+			slices.Reverse(groups)
 		}
 		for _, g := range groups {
 			if err := context.Cause(ctx); err != nil {

@@ -335,7 +335,7 @@ func TestErrorsOfOurFilesHaveLineAndColumn(t *testing.T) {
 			`products.csv:4 X1 category "70" is not an id in categories.csv`,
 			`products.csv:4 X1 seller "1" is not an id in sellers.csv`}},
 		{"rows of products", directory("products.csv",
-			"sku,name,price,quantity,description\nA,Axe\nB,5\" nail,1,,\nC,Cup,1.234,1.5,\nD,Dog,x,,\"a\n\"\nE,Ewe,NaN,,\"b\" c\n"),
+			"sku,name,price,quantity,description\nA,Axe\nB,5\" nail,1,,\nC,Cup,1.2345,1.5,\nD,Dog,x,,\"a\n\"\nE,Ewe,NaN,,\"b\" c\n"),
 			[]string{
 				"products.csv:2   the number of fields is 2, but the header has 5",
 				"products.csv:3   has a quote in a field that does not start with one",
@@ -349,7 +349,7 @@ func TestErrorsOfOurFilesHaveLineAndColumn(t *testing.T) {
 			"orders.csv:2 1 placed_at is required", "orders.csv:2 1 tax_total must be between 0 and 9999999999.99",
 			"orders.csv:3 2 placed_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z",
 			"orders.csv:4  items are missing in order_items.csv", "orders.csv:4  number is required"}},
-		{"cells of items", orders(one, "1,A,1,1,,\n1,,0,1.234,-1,\n1,A,,,x,x\n1,A,1.5,1,,\n"), []string{
+		{"cells of items", orders(one, "1,A,1,1,,\n1,,0,1.2345,-1,\n1,A,,,x,x\n1,A,1.5,1,,\n"), []string{
 			"order_items.csv:3 1 sku is required", "order_items.csv:3 1 unit_cost must be between 0 and 9999999999.99",
 			"order_items.csv:3 1 unit_price must not have more than two fraction digits",
 			"order_items.csv:4 1 discount must be a decimal number", "order_items.csv:4 1 quantity is required",
@@ -570,7 +570,7 @@ func TestOwnWorkbooksHaveDates(t *testing.T) {
 	at := time.Date(2026, 3, 1, 9, 30, 1, 250_000_000, time.UTC)
 	book := excelize.NewFile()
 	for i, row := range [][]any{
-		{"number", "placed_at", "channel"}, {"1", at, "web"}, {"2", at.Truncate(24 * time.Hour), "web"},
+		{"number", "placed_at", "channel"}, {"1", at.Truncate(24 * time.Hour), "web"}, {"2", at, "web"},
 	} {
 		if err := book.SetSheetRow("Sheet1", fmt.Sprint("A", i+1), &row); err != nil {
 			t.Fatal(err)
@@ -582,7 +582,7 @@ func TestOwnWorkbooksHaveDates(t *testing.T) {
 	}
 	_, records := mustRead(t, directory("orders.xlsx", file.String(),
 		"order_items.csv", "order_number,sku,quantity,unit_price\n1,A,1,1\n2,A,1,1\n"), Settings{})
-	for i, want := range []time.Time{at, at.Truncate(24 * time.Hour)} {
+	for i, want := range []time.Time{at.Truncate(24 * time.Hour), at} {
 		if len(records[i].Invalid) > 0 || !records[i].Order.PlacedAt.Equal(want) {
 			t.Errorf("order %d was placed at %v, %v, want %v", i+1, records[i].Order.PlacedAt, records[i].Invalid, want)
 		}

@@ -255,7 +255,7 @@ func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, setti
 	if err != nil {
 		return err
 	}
-	return j.plans.PlanAgain(ctx, tenant, id, stored)
+	return j.plans.PlanAgain(ctx, tenant, id, plan.Details, stored)
 }
 
 // Apply asks the instances to apply a plan. If rows have changed since the plan, nothing is written unless skipChanged

@@ -332,6 +332,38 @@ func TestAReturnBelongsToTheStoredOrderWithItsNumber(t *testing.T) {
 	}
 }
 
+// A return with the number of another customer's order is not a refund of that order.
+func TestAReturnDoesNotBelongToTheOrderOfAnotherCustomer(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const head = "Order,Date,Customer ID,Email,SKU,Quantity,Price\n"
+	first := j.mustImport(t, imports.Settings{}, "sales.csv", head+
+		"A1,2026-03-01,c1,ann@example.com,X,1,10.00\nA2,2026-03-01,,bob@example.com,X,1,10.00\n")
+	if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, first.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	j.mustWork(t, first.ID)
+	for _, test := range []struct {
+		rows string
+		want imports.Counts
+	}{
+		{"A1,2026-04-05,c2,,X,-1,10.00\n", imports.Counts{Refused: 1}},
+		{"A1,2026-04-05,c1,bob@example.com,X,-1,10.00\n", imports.Counts{Refused: 1}},
+		{"A2,2026-04-05,,ann@example.com,X,-1,10.00\n", imports.Counts{Refused: 1}},
+		{"A2,2026-04-05,,BOB@example.com,X,-1,10.00\n", imports.Counts{Created: 1}},
+		{"A9,2026-04-01,c2,,X,1,9\nA1,2026-04-05,c2,,X,-1,9\n", imports.Counts{Created: 1}},
+		{"A1,2026-04-05,c1,,X,-1,10.00\n", imports.Counts{Created: 1}},
+	} {
+		i := j.mustImport(t, imports.Settings{Refunds: "attach"}, "sales.csv", head+test.rows)
+		if got := i.Counts[imports.Refund]; got != test.want {
+			t.Errorf("the refunds of %q are %+v, want %+v", test.rows, got, test.want)
+		}
+		if err := j.Cancel(t.Context(), j.tenant.ID, tenancy.Operator, i.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func id(i imports.Import) string {
 	return strings.Trim(strings.SplitAfter(i.RefusedFile(), "rows-")[1], ".csvzip")
 }

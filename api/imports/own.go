@@ -39,17 +39,18 @@ var ownFiles = map[string]*ownFile{
 	"products": own("products", Product, 1, ownProduct, "sku", "name", "description", "price", "msrp", "cost", "status",
 		"condition", "quantity", "reorder_point", "category", "seller", "warehouse", "category_name", "seller_name",
 		"warehouse_name", "bin_location", "upc", "tags", "images"),
-	"stock":    own("stock", Stock, 3, ownStock, "sku", "warehouse_name", "quantity"),
-	"channels": own("channels", Channel, 2, ownChannel, "identifier", "label"),
-	// The country is accepted and ignored.
-	"customers": own("customers", Customer, 1, ownCustomer, "id", "name", "email", "country"),
+	"stock":     own("stock", Stock, 3, ownStock, "sku", "warehouse_name", "quantity"),
+	"channels":  own("channels", Channel, 2, ownChannel, "identifier", "label"),
+	"customers": own("customers", Customer, 1, ownCustomer, "id", "name", "email").ignoring("country"),
 	// An export of orders has more columns than an import reads: the names of customers and calculated values.
 	"orders": own("orders", Order, 3, ownOrder, "number", "placed_at", "channel", "customer", "discount_total",
-		"tax_total", "shipping_total", "cancelled_at", "customer_name", "customer_email", "units", "revenue", "cost_total",
-		"refunded_total"),
+		"tax_total", "shipping_total", "cancelled_at").ignoring("customer_name", "customer_email", "units", "revenue",
+		"cost_total", "refunded_total"),
 	"order_items": own("order_items", Order, 4, ownOrder, "order_number", "sku", "quantity", "unit_price", "unit_cost",
-		"discount", "name", "category_name", "seller_name", "tax", "shipping", "revenue", "refunded"),
-	"refunds": own("refunds", Refund, 3, ownRefunds, "order_number", "refunded_at", "amount", "reference"),
+		"discount", "name", "category_name", "seller_name").ignoring("tax", "shipping", exported, "refunded",
+		"units_returned"),
+	"refunds": own("refunds", Refund, 3, ownRefunds, "order_number", "refunded_at", "amount", "reference", "tax",
+		"shipping", "restock", "named", "items"),
 }
 
 func own(name string, kind Kind, needs int, read func(*reading, group) []Record, names ...string) *ownFile {
@@ -64,14 +65,26 @@ func own(name string, kind Kind, needs int, read func(*reading, group) []Record,
 	}
 	switch name {
 	case "refunds":
-		f.order = "order_number"
+		f.order, f.columns["tax"], f.columns["shipping"] = "order_number", amountColumn, amountColumn
 	case "orders":
-		f.order, f.family = "number", "own"
+		f.order, f.family, f.observe = "number", "own", observeOwnOrder
 	case "order_items":
 		f.order, f.family, f.items = "order_number", "own", true
 	}
 	return f
 }
+
+// ignoring adds columns that a file may have, but that are not imported.
+func (f *ownFile) ignoring(names ...string) *ownFile {
+	f.names = append(f.names, names...)
+	return f
+}
+
+// exported is a column that order_items only have in an export: their discounts, costs and names are then those of the
+// stored items, so that an empty cost is not known.
+const exported = "revenue"
+
+func (s *source) isExport() bool { return s.isOwn() && s.items && slices.Contains(s.Header, exported) }
 
 // ownName returns the name of our file that a file is named after, or "".
 func (s *source) ownName() string {
@@ -116,11 +129,17 @@ func (s *source) recogniseOwn(first table.Row) (bool, error) {
 	return true, nil
 }
 
-// onlyByName are our files that other files may have the columns of.
+// onlyByName are our files that other files may have the columns of. An export of customers is also recognised by its
+// header.
 var onlyByName = []string{"categories", "sellers", "warehouses", "channels", "customers"}
+
+var exportOfCustomers = []string{"id", "name", "email"}
 
 // ownByHeader returns our file with these columns, or nil.
 func (s *source) ownByHeader() *ownFile {
+	if slices.Equal(s.Header, exportOfCustomers) {
+		return ownFiles["customers"]
+	}
 	for _, name := range Files {
 		f := ownFiles[name]
 		unknown := slices.ContainsFunc(s.Header, func(column string) bool {
@@ -169,20 +188,30 @@ func (c cells) require(columns ...string) {
 	}
 }
 
+// unguard returns a cell of one of our files as it was exported. Only CSV files have apostrophes before formulas. The
+// file of refused rows is one, even if it was saved as a workbook.
+func (s *source) unguard(cell string) string {
+	if s.table.Sheets() != nil && !hasReasons(s.Header) {
+		return cell
+	}
+	return csvcell.Unguard(cell)
+}
+
+// plain returns a text as it was exported.
+func (c cells) plain(column string) string { return c.unguard(c.raw(column)) }
+
 // id returns a text that identifies something, such as the number of an order.
-func (c cells) id(column string) string { return strings.TrimSpace(csvcell.Unguard(c.raw(column))) }
+func (c cells) id(column string) string { return strings.TrimSpace(c.plain(column)) }
 
 // key returns a cell for messages.
-func (c cells) key(column string) string {
-	return strings.ToValidUTF8(csvcell.Unguard(c.raw(column)), "\uFFFD")
-}
+func (c cells) key(column string) string { return strings.ToValidUTF8(c.plain(column), "\uFFFD") }
 
 // ownField returns a field of a product, which is not set if the cell is empty.
 func ownField[T any](c cells, column string, parse func(string) (T, error)) catalog.Field[T] {
 	if c.raw(column) == "" {
 		return catalog.Field[T]{}
 	}
-	value, err := parse(c.raw(column))
+	value, err := parse(c.plain(column))
 	if err != nil {
 		c.refuse(column, "%v", err)
 		return catalog.Value(*new(T))
@@ -190,7 +219,7 @@ func ownField[T any](c cells, column string, parse func(string) (T, error)) cata
 	return catalog.Value(value)
 }
 
-func ownText(text string) (string, error) { return csvcell.Unguard(text), nil }
+func ownText(text string) (string, error) { return text, nil }
 
 func (c cells) ownMoney(column string) catalog.Field[money.Cents] {
 	amount := c.money(column, column)
@@ -231,7 +260,7 @@ var (
 // ownTags splits at each semicolon that is not escaped by a backslash.
 func ownTags(text string) ([]string, error) {
 	var tags []string
-	for tag := range strings.SplitSeq(hideEscapes.Replace(csvcell.Unguard(text)), ";") {
+	for tag := range strings.SplitSeq(hideEscapes.Replace(text), ";") {
 		if tag != "" {
 			tags = append(tags, showEscaped.Replace(tag))
 		}
@@ -243,7 +272,7 @@ func ownTags(text string) ([]string, error) {
 func (c cells) ownImages(notes *[]Note) catalog.Field[[]string] {
 	var urls []string
 	isBlank := func(char rune) bool { return char <= ' ' }
-	for text := range strings.FieldsFuncSeq(csvcell.Unguard(c.raw("images")), isBlank) {
+	for text := range strings.FieldsFuncSeq(c.plain("images"), isBlank) {
 		address, problem := catalog.CheckImageURL(text)
 		if problem != "" {
 			c.refuse("images", "%q %s", shorten(text, 100), problem)

@@ -336,7 +336,7 @@ func TestUnusualFilesAreReadRowByRow(t *testing.T) {
 				"products.csv:3 B description must not contain NUL characters"}},
 		{"invalid numbers",
 			"sku,name,price,quantity,reorder_point\nA,Axe,1e999,1.5,\n" +
-				"B,Bow,1.234,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
+				"B,Bow,1.2345,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
 				"products.csv:2 A price must be between 0 and 9999999999.99",
 				"products.csv:2 A quantity must be a whole number between 0 and 2147483647",
 				"products.csv:3 B price must not have more than two fraction digits",

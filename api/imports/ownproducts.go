@@ -5,14 +5,13 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 // ownReference reads a row of categories, sellers or warehouses, and remembers its id.
 func ownReference(r *reading, g group) []Record {
 	c := g.rows[0]
 	id := strings.TrimSpace(c.raw("id"))
-	name, problem := catalog.CheckName(csvcell.Unguard(c.raw("name")))
+	name, problem := catalog.CheckName(c.plain("name"))
 	if problem != "" {
 		c.refuse("name", "%s", problem)
 	}
@@ -71,7 +70,7 @@ func (c cells) ownChanges() catalog.Changes {
 func (r *reading) ownReferenceName(c cells, column string, kind Kind) catalog.Field[string] {
 	id, nameColumn := c.raw(column), column+"_name"
 	if c.raw(nameColumn) != "" {
-		name, problem := catalog.CheckName(csvcell.Unguard(c.raw(nameColumn)))
+		name, problem := catalog.CheckName(c.plain(nameColumn))
 		switch {
 		case problem != "":
 			c.refuse(nameColumn, "%s", problem)

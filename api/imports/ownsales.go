@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 func ownChannel(_ *reading, g group) []Record {
 	c := g.rows[0]
 	c.require("identifier", "label")
-	channel := &sales.Channel{Identifier: c.id("identifier"), Label: csvcell.Unguard(c.raw("label"))}
+	channel := &sales.Channel{Identifier: c.id("identifier"), Label: c.plain("label")}
 	return []Record{{
 		Kind: Channel, Key: c.key("identifier"), Rows: []Row{c.row()}, Channel: channel, Invalid: c.invalid,
 	}}
@@ -22,7 +22,7 @@ func ownCustomer(_ *reading, g group) []Record {
 	c := g.rows[0]
 	c.require("id")
 	customer := &sales.Customer{
-		ID: c.id("id"), Name: optional(csvcell.Unguard(c.raw("name"))), Email: optional(csvcell.Unguard(c.raw("email"))),
+		ID: c.id("id"), Name: optional(c.plain("name")), Email: optional(c.plain("email")),
 	}
 	return []Record{{Kind: Customer, Key: c.key("id"), Rows: []Row{c.row()}, Customer: customer, Invalid: c.invalid}}
 }
@@ -45,6 +45,7 @@ func ownOrder(r *reading, g group) []Record {
 		case c.items && first == nil:
 			c.refuse(column, "is not in %s", files[0])
 		case c.items:
+			first.AsStored = first.AsStored || c.isExport()
 			first.addOwnItem(c.in(first.Invalid, fmt.Sprintf("items[%d].", len(first.Order.Items))))
 			continue
 		case first != nil:
@@ -77,6 +78,18 @@ func ownOrder(r *reading, g group) []Record {
 	return records
 }
 
+// observeOwnOrder records the times of the first and the last order. An export begins with the newest order, but names as
+// sold and the list of orders depend on the sequence in which orders are stored.
+func observeOwnOrder(s *source, c cells) {
+	at, err := ownTime(c.raw("placed_at"))
+	if err == nil && s.seen.firstOrder.IsZero() {
+		s.seen.firstOrder = at
+	}
+	if err == nil {
+		s.seen.lastOrder = at
+	}
+}
+
 // ownFileNames returns the names of orders and order_items.
 func (r *reading) ownFileNames() (names [2]string) {
 	for _, s := range r.sources {
@@ -98,7 +111,7 @@ func newOwnOrder(c cells) *sales.Order {
 		ShippingTotal: c.money("shipping_total", "shipping_total"),
 	}
 	if id := c.raw("customer"); id != "" {
-		o.Customer = &sales.Customer{ID: csvcell.Unguard(id)}
+		o.Customer = &sales.Customer{ID: c.unguard(id)}
 	}
 	return o
 }
@@ -119,7 +132,22 @@ func (r *Record) addOwnItem(c cells) {
 	if price := c.money("unit_price", "unit_price"); price != nil {
 		item.UnitPrice = *price
 	}
+	if c.isExport() {
+		item.As = &sales.SoldAs{
+			Name: c.plain("name"), CategoryName: c.plain("category_name"), SellerName: c.plain("seller_name"),
+		}
+		c.checkNames()
+	}
 	r.Order.Items, r.ItemRows = append(r.Order.Items, item), append(r.ItemRows, len(r.Rows)-1)
+}
+
+// checkNames refuses names that were not exported.
+func (c cells) checkNames() {
+	for _, column := range []string{"name", "category_name", "seller_name"} {
+		if _, problem := catalog.CheckName(c.plain(column)); problem != "" && c.raw(column) != "" {
+			c.refuse(column, "%s", problem)
+		}
+	}
 }
 
 // ownRefunds reads the refunds of an order.
@@ -127,21 +155,28 @@ func ownRefunds(_ *reading, g group) []Record {
 	var records []Record
 	equal := equalRefunds{}
 	for _, c := range g.rows {
-		refund := &sales.Refund{OrderNumber: c.id("order_number"), Reference: optional(csvcell.Unguard(c.raw("reference")))}
+		refund := &sales.Refund{OrderNumber: c.id("order_number"), Reference: optional(c.plain("reference"))}
 		at, amount := ownField(c, "refunded_at", ownTime), c.money("amount", "amount")
 		c.require("order_number", "refunded_at", "amount")
 		if amount == nil && len(c.invalid["amount"]) == 0 {
 			c.refuse("amount", "is required") // blanks
 		}
-		if len(c.invalid) == 0 {
-			refund.RefundedAt, refund.Amount = &at.Value, *amount
-			if refund.Reference == nil {
-				refund.Reference = new(equal.reference("import:", refund.OrderNumber, at.Value, *amount))
-			}
+		c.setParts(refund, false)
+		if amount != nil { // each field is checked on its own, so that an error in one does not blame another
+			refund.Amount = *amount
 		}
-		records = append(records, Record{
-			Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, Invalid: c.invalid,
-		})
+		if len(c.invalid["refunded_at"]) == 0 {
+			refund.RefundedAt = &at.Value
+		}
+		record := Record{
+			Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, AsStored: true, Invalid: c.invalid,
+		}
+		if refund.Reference == nil && len(c.invalid) == 0 {
+			var made string
+			made, record.Nth = equal.next("import:", refund.OrderNumber, at.Value, *amount)
+			refund.Reference = &made
+		}
+		records = append(records, record)
 	}
 	if g.omitted > 0 {
 		last := &records[len(records)-1]

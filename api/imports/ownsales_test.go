@@ -102,7 +102,7 @@ func TestErrorsOfSalesHaveLineAndColumn(t *testing.T) {
 				"orders.csv:3 2 placed_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z",
 				"orders.csv:4  items are missing in order_items.csv", "orders.csv:4  number is required",
 				"orders.csv:5 3 placed_at must be between 1970-01-01T00:00:00Z and one day from now"}},
-		{"cells of items", orders(one, "1,A,1,1,,\n1,,0,1.234,-1,\n1,A,,,x,x\n1,A,1,1,,1.01\n1,A,1.5,1,,\n"), []string{
+		{"cells of items", orders(one, "1,A,1,1,,\n1,,0,1.2345,-1,\n1,A,,,x,x\n1,A,1,1,,1.01\n1,A,1.5,1,,\n"), []string{
 			"order_items.csv:3 1 quantity must be between 1 and 2147483647", "order_items.csv:3 1 sku is required",
 			"order_items.csv:3 1 unit_cost must be between 0 and 9999999999.99",
 			"order_items.csv:3 1 unit_price must not have more than two fraction digits",

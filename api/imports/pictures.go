@@ -175,7 +175,7 @@ func (s *pictures) process(ctx context.Context, name string, buffer io.ReadWrite
 		return p, err
 	}
 	defer upload.Close()
-	return media.Process(ctx, s.Memory, upload, buffer, func() io.Reader {
+	return media.Process(ctx, s.tenant, s.Memory, upload, buffer, func() io.Reader {
 		_, err := buffer.Seek(0, io.SeekStart)
 		return &afterSeek{buffer, err}
 	})

@@ -242,7 +242,11 @@ func (m *Importer) planCustomers(ctx context.Context, tenant tenancy.ID, rows []
 // reports.
 const cancelledNote = "the order is cancelled: the totals include it, reports do not"
 
-func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, all []*PlannedRow) error {
+	rows, err := m.withoutStoredOrders(ctx, tenant, all)
+	if err != nil {
+		return err
+	}
 	results, err := m.sales.PlanOrders(ctx, tenant, orderRows(rows))
 	if err != nil {
 		return err
@@ -257,8 +261,10 @@ func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, rows []*Pl
 				"revenue": result.Revenue.String(),
 			}
 		}
+	}
+	for _, row := range all {
 		if row.Cancelled && row.Action != Refused {
-			total := result.Revenue + result.Tax + result.Shipping
+			total := row.Sums.Revenue + row.Sums.Tax + row.Sums.Shipping
 			row.Notes = append(row.Notes, Note{Text: cancelledNote, Amount: int64(total)})
 		}
 	}
@@ -275,6 +281,10 @@ func orderRows(rows []*PlannedRow) []sales.Row {
 
 // planRefunds first subtracts what an order already has of a cumulative refund.
 func (m *Importer) planRefunds(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+	rows, err := m.withoutStoredRefunds(ctx, tenant, rows)
+	if err != nil {
+		return err
+	}
 	var refunds []sales.PlanRefund
 	var planned []*PlannedRow
 	for _, row := range rows {

@@ -121,7 +121,7 @@ func size(r Record) int {
 	if r.Order != nil {
 		n += 200 + 100*len(r.Order.Items)
 		for _, item := range r.Order.Items {
-			if item.Sold != nil {
+			if item.Sold != nil || item.As != nil {
 				n += 200
 			}
 		}
@@ -194,15 +194,33 @@ func (p *planner) findNamed(ctx context.Context, records []Record) error {
 	if len(named) == 0 {
 		return nil
 	}
-	stored, err := p.sales.StoredNumbers(ctx, p.tenant, slices.Collect(maps.Keys(named)))
-	for _, number := range stored {
+	buyers, err := p.sales.Buyers(ctx, p.tenant, slices.Collect(maps.Keys(named)))
+	for number, buyer := range buyers {
 		for _, r := range named[number] {
+			if isOther(buyer, r.Buyer) {
+				continue // another numbering
+			}
 			delete(r.Invalid, "order_number")
 			r.Refund.OrderNumber = number
 			r.Refund.Reference = new(p.equal.reference("import:", number, *r.Refund.RefundedAt, r.Refund.Amount))
 		}
 	}
 	return err
+}
+
+// isOther reports whether a file names another customer than the stored one. An id that was computed from an e-mail
+// address is only compared with such an id.
+func isOther(stored, sent *sales.Customer) bool {
+	if stored == nil || sent == nil {
+		return false
+	}
+	computed := strings.HasPrefix(stored.ID, emailID) == strings.HasPrefix(sent.ID, emailID)
+	for _, of := range [][2]*string{{stored.Email, sent.Email}, {&stored.ID, &sent.ID}, {stored.Name, sent.Name}} {
+		if of[0] != nil && of[1] != nil && (of[0] != &stored.ID || computed) {
+			return !strings.EqualFold(*of[0], *of[1])
+		}
+	}
+	return false
 }
 
 func (p *planner) addPart(kind Kind, rows []PlannedRow) error {
@@ -309,6 +327,11 @@ func (p *planner) addImplied(ctx context.Context, rows []PlannedRow) error {
 			}
 		case row.Order != nil:
 			channels[row.Order.Channel] = true
+			for _, item := range row.Order.Items {
+				if item.As != nil {
+					names[Category][item.As.CategoryName], names[Seller][item.As.SellerName] = true, true
+				}
+			}
 			if c := row.Order.Customer; c != nil {
 				customers[c.ID] = c
 			}

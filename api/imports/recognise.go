@@ -21,6 +21,11 @@ const (
 func (s *source) recognise(mapping map[string]string) (others []*source, err error) {
 	best, bestFile := 0, *s
 	var used []string
+	release, err := s.table.Hold()
+	if err != nil {
+		return nil, s.readError(0, err)
+	}
+	defer release()
 	sheets := s.table.Sheets()
 	for _, sheet := range append([]string{""}, sheets[:min(maxSheets, len(sheets))]...) {
 		if sheet == "" && s.table.Sheets() != nil {
@@ -89,6 +94,7 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 		for len(candidate.Header) > 0 && candidate.Header[len(candidate.Header)-1] == "" {
 			candidate.Header = candidate.Header[:len(candidate.Header)-1]
 		}
+		candidate.types = make([]columnType, len(candidate.Header)) // also of a header that is not recognised
 		n, err := candidate.recogniseHeader(row, i == 0, mapping)
 		if err != nil {
 			return 0, err
@@ -126,6 +132,7 @@ func (s *source) recogniseHeader(row table.Row, first bool, mapping map[string]s
 
 // use sets the format and its columns. Columns with the same name after the first have no meaning.
 func (s *source) use(f *format, normal func(string) string) {
+	s.table.Microseconds = f.isExact
 	s.format, s.at, s.types = f, map[string]int{}, make([]columnType, len(s.Header))
 	for i, column := range s.Header {
 		name := normal(column)

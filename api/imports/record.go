@@ -52,8 +52,15 @@ type Record struct {
 	Refund       *sales.Refund       `json:",omitempty"`
 	Cancellation *sales.Cancellation `json:",omitempty"`
 
-	Cancelled bool `json:"-"` // a record of the group cancels the order
-	NamesSale bool `json:"-"` // Key of a refund may be the number of a stored order, which then is the refunded one
+	// AsStored means that an order or a refund that exists is compared with what is stored, not with what was sent. Nth is
+	// n if a refund is the nth of equal ones without a reference in its file.
+	AsStored bool `json:",omitempty"`
+	Nth      int  `json:",omitempty"`
+
+	About     string          `json:",omitempty"` // the id of the customer of the order, also if the row has no content
+	Cancelled bool            `json:"-"`          // a record of the group cancels the order
+	NamesSale bool            `json:"-"`          // Key of a refund may be the number of a stored order, which then is the refunded one
+	Buyer     *sales.Customer `json:"-"`          // of such a refund, as far as the file has it
 	// Of an archive: the id in it, the one that a new row gets, and whether it is the default warehouse.
 	OldID     int64 `json:"-"`
 	NewID     int64 `json:",omitempty"`

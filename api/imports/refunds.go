@@ -26,6 +26,8 @@ type evidence struct {
 	example     string            // of a return
 	loneReturns bool              // a return of a spreadsheet is not below its order
 	perLine     map[string]bool   // amounts of orders that differ between the rows of an order
+	firstOrder  time.Time
+	lastOrder   time.Time
 	previous    map[string]string // the last value of these in the order, and its number
 }
 
@@ -159,8 +161,17 @@ type equalRefunds map[[16]byte]int
 // reference identifies a refund by its content and the number of equal ones before it: two equal refunds of an order
 // are both stored, and a second import stores nothing. Stored references must not change.
 func (e equalRefunds) reference(prefix, order string, at time.Time, amount money.Cents) string {
-	content := prefix + at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) + ":" + amount.String()
-	key := keyOf(order, content)
+	reference, _ := e.next(prefix, order, at, amount)
+	return reference
+}
+
+// next is reference with the number that it ends with.
+func (e equalRefunds) next(prefix, order string, at time.Time, amount money.Cents) (reference string, nth int) {
+	key := keyOf(order, prefix, at.UTC().Truncate(time.Microsecond).String(), amount.String())
 	e[key]++
-	return fmt.Sprintf("%s:%d", content, e[key])
+	return referenceOf(prefix, at, amount, e[key]), e[key]
+}
+
+func referenceOf(prefix string, at time.Time, amount money.Cents, nth int) string {
+	return fmt.Sprintf("%s%s:%s:%d", prefix, at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano), amount, nth)
 }

@@ -46,18 +46,32 @@ type RowFilter struct {
 	Kind   Kind
 	Action Action
 	Kept   bool // only rows that something else has changed since
-	Page   paging.Page
+	// Hides reports whether the caller may not read the stored rows of a kind; it may be nil. Of a hidden kind only the
+	// refused and ignored rows are selected: the others show what is stored, or whether the file guesses it.
+	Hides func(Kind) bool
+	Page  paging.Page
 }
 
+func (f RowFilter) hides(k Kind) bool { return f.Hides != nil && f.Hides(k) }
+
 // Rows returns a page of the rows of a plan. Rows of an applied import have what happened to them.
-func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilter) (paging.List[PlanRow], error) {
-	list := paging.List[PlanRow]{Items: []PlanRow{}}
+func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilter) (list paging.List[PlanRow], err error) {
+	err = j.plans.ReadAtOnce(ctx, tenant, func(ctx context.Context) error {
+		list = paging.List[PlanRow]{Items: []PlanRow{}}
+		return j.readRows(ctx, tenant, id, f, &list)
+	})
+	return list, err
+}
+
+func (j *Jobs) readRows(
+	ctx context.Context, tenant tenancy.ID, id int64, f RowFilter, list *paging.List[PlanRow],
+) error {
 	if _, err := j.get(ctx, tenant, id); err != nil {
-		return list, err
+		return err
 	}
 	parts, err := j.plans.PartCounts(ctx, tenant, id)
 	if err != nil {
-		return list, err
+		return err
 	}
 	skip, want := int64(f.Page.Number-1)*int64(f.Page.PerPage), f.Page.PerPage
 	for _, of := range parts {
@@ -72,11 +86,11 @@ func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilte
 		}
 		part, err := j.plans.Part(ctx, tenant, id, of.Part)
 		if err != nil {
-			return list, err
+			return err
 		}
 		rows, err := outcomes(part)
 		if err != nil {
-			return list, err
+			return err
 		}
 		for _, row := range rows {
 			switch {
@@ -88,16 +102,20 @@ func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilte
 			}
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // selects reports whether the filter selects a row of its kind.
 func (f RowFilter) selects(row PlannedRow) bool {
-	return (f.Action == "" || f.Action == row.Action) && (!f.Kept || row.kept != nil)
+	return (f.Action == "" || f.Action == row.Action) && (!f.Kept || row.kept != nil) &&
+		(!f.hides(row.Kind) || row.Action == Refused || row.Action == Ignored)
 }
 
 // count returns how many rows of a part the filter selects.
 func (f RowFilter) count(p changeplan.PartCounts) int32 {
+	if f.hides(Kind(p.Kind)) {
+		p.Created, p.Updated, p.Unchanged, p.Skipped = 0, 0, 0, 0
+	}
 	switch {
 	case f.Kind != "" && f.Kind != Kind(p.Kind):
 		return 0
@@ -256,7 +274,7 @@ func guarded(file File, row []string, columns int) []string {
 	if len(cells) == len(file.Header) {
 		cells = cells[:columns] // without an earlier reason
 	}
-	isOwn := slices.Contains(Files, file.Format)
+	isOwn := slices.Contains(Files, file.Format) && (file.Sheet == "" || hasReasons(file.Header))
 	for i, cell := range cells {
 		if isOwn { // other systems do not guard cells
 			cell = csvcell.Unguard(cell)

@@ -36,6 +36,14 @@ type reading struct {
 
 // check returns the time zone of times without one, or an InvalidError.
 func (s Settings) check(tenant Tenant) (*time.Location, error) {
+	if err := s.Check().Err(); err != nil || s.Timezone == "" {
+		return tenant.Timezone, err
+	}
+	return time.LoadLocation(s.Timezone)
+}
+
+// Check returns the validation errors of the settings.
+func (s Settings) Check() tenancy.InvalidError {
 	invalid := tenancy.InvalidError{}
 	for _, c := range []struct {
 		name, value string
@@ -52,14 +60,10 @@ func (s Settings) check(tenant Tenant) (*time.Location, error) {
 	if s.Channel != "" && channelOf(s.Channel) != s.Channel {
 		invalid.Add("channel", "must be 1 to 50 lower-case letters, digits, dashes and underscores")
 	}
-	zone := tenant.Timezone
-	if s.Timezone != "" {
-		var err error
-		if zone, err = time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
-			invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
-		}
+	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
+		invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
 	}
-	return zone, invalid.Err()
+	return invalid
 }
 
 // maxTemporary limits the bytes of temporary files of an import, besides the files themselves.
@@ -231,7 +235,14 @@ func (r *reading) recordsOf(g group) []Record {
 	}
 	records = append(c.read(r, g), records...)
 	isCancelled := slices.ContainsFunc(records, func(r Record) bool { return r.Kind == Cancellation })
+	about := ""
+	for _, r := range records {
+		if customer := orderCustomer(r.Order); customer != nil {
+			about = customer.ID
+		}
+	}
 	for i := range records {
+		records[i].About = about
 		records[i].Cancelled = isCancelled && records[i].Kind == Order
 		if c.kind == Product && !c.isExact { // our own files may have several rows of a product
 			r.noteRepeatedSKU(&records[i])

@@ -185,7 +185,7 @@ func observeSheet(s *source, c cells) {
 	}
 	same := s.seen.previous["number"] == c.text("number")
 	if strings.ContainsAny(c.text("quantity")+c.text("line_total"), "-(\u2212") {
-		s.seen.returned(sheetKey(c), c.text("number"))
+		s.seen.returned(sheetKey(c), c.first("number", "sku", "name"))
 		s.seen.loneReturns = s.seen.loneReturns || !same
 		return
 	}
@@ -276,18 +276,25 @@ func (c cells) moment(field string) time.Time {
 	return at
 }
 
+func (c cells) isReturn() bool {
+	return c.cents("quantity", "quantity") < 0 || c.cents("line_total", "line_total") < 0
+}
+
 func sheetOrder(r *reading, g group) []Record {
 	if g.number == "" {
 		c := g.rows[0]
 		if c.first("sku", "name") == "" {
 			return []Record{{Kind: Order, Rows: []Row{c.row()}, Ignored: "has no order number and no item"}}
 		}
+		if c.isReturn() {
+			return r.sheetReturn(c, "", nil, nil)
+		}
 		c.refuse("number", "is required")
 		return []Record{{Kind: Order, Rows: []Row{c.row()}, Invalid: c.invalid}}
 	}
 	var sold, returned []cells
 	for _, c := range g.rows {
-		if c.cents("quantity", "quantity") < 0 || c.cents("line_total", "line_total") < 0 {
+		if c.isReturn() {
 			returned = append(returned, c)
 		} else {
 			sold = append(sold, c)
@@ -299,6 +306,9 @@ func sheetOrder(r *reading, g group) []Record {
 	}
 	equal := equalRefunds{}
 	for _, c := range returned {
+		if len(sold) > 0 && sold[0].otherCustomer(c) {
+			c.refuse("customer", "differs from the order in line %d", sold[0].line)
+		}
 		records = append(records, r.sheetReturn(c, g.number, records, equal)...)
 	}
 	return records
@@ -340,22 +350,27 @@ func (r *reading) sheetSale(g group) []Record {
 	return records
 }
 
+// otherCustomer reports whether two rows name different customers.
+func (c cells) otherCustomer(other cells) bool {
+	return slices.ContainsFunc(ofCustomer, func(field string) bool {
+		known, sent := c.text(field), other.text(field)
+		return known != "" && sent != "" && sent != known
+	})
+}
+
 // sameSale refuses the order if one of its rows is of another sale with the same number, or in another currency.
 func (b *builder) sameSale(first, c cells) {
 	if len(b.Invalid["currency"]) == 0 {
 		b.currency(c.text("currency"))
 	}
-	for _, field := range ofCustomer {
-		if known, sent := first.text(field), c.text(field); known != "" && sent != "" && sent != known {
-			b.Invalid.Add("customer", "differs in line %d", c.line)
-			break
-		}
+	if first.otherCustomer(c) {
+		b.Invalid.Add("customer", "differs in line %d", c.line)
 	}
 	if sent := c.text("placed_at"); sent == "" || sent == first.text("placed_at") || b.Order.PlacedAt.IsZero() {
 		return
 	}
-	day := func(at time.Time) string { return at.In(c.zone).Format(time.DateOnly) }
-	if at := c.moment("placed_at"); !at.IsZero() && day(at) != day(b.Order.PlacedAt) {
+	at := c.moment("placed_at")
+	if !at.IsZero() && !tenancy.DayOf(at, c.zone).Equal(tenancy.DayOf(b.Order.PlacedAt, c.zone)) {
 		b.Invalid.Add("placed_at", "is on another day in line %d", c.line)
 	}
 }
@@ -428,6 +443,9 @@ func (r *reading) sheetReturn(c cells, number string, sale []Record, equal equal
 	if tax := c.cents("tax_total", "amount"); tax < 0 && !c.taxIncluded(r.settings) {
 		amount -= tax
 	}
+	if code := c.text("currency"); code != "" && !strings.EqualFold(code, c.currency) {
+		c.refuse("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), c.currency)
+	}
 	record := newReturn(c, number, at, amount, c.invalid)
 	if len(sale) > 0 && len(c.invalid) == 0 {
 		record.Refund.OrderNumber = number
@@ -438,5 +456,6 @@ func (r *reading) sheetReturn(c cells, number string, sale []Record, equal equal
 		return []Record{{Kind: Refund, Key: number, Rows: record.Rows, Ignored: "is a refund without its order"}}
 	}
 	record.NamesSale = true
+	record.Buyer = customerOf(c.text("customer.id"), c.text("customer.name"), c.text("customer.email"))
 	return r.keepReturn(returnedItem{sheetKey(c), c.cents("price", "amount"), at, record})
 }

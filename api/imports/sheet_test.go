@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
@@ -258,6 +260,97 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 	}
 }
 
+// The name of a file does not decide what a number is, and an answer is obeyed whatever the name is.
+func TestTheNameOfAFileDecidesNoNumber(t *testing.T) {
+	t.Parallel()
+	const products, orders = "Artikelnummer;Name;Preis;Menge\nA;Axt;2.500;1.000\n",
+		"order;date;sku;quantity;price\n1;1.3.2026;A;1.000;2.500\n"
+	for _, test := range []struct {
+		content, want string
+		names         []string
+	}{
+		{products, `A "Axt" 2500.00 stock 1000`, []string{"preise.csv", "products.csv", "orders.csv", "refunds.csv", "products.csv.gz"}},
+		{orders, "1 2026-03-01T00:00 import, 1000 A à 2500.00 + 0.00 tax + 0.00 shipping",
+			[]string{"sales.csv", "customers.csv", "channels.csv", "refunds.csv"}},
+		{"sku,name,price\nA,Axe,2.500\n", `A "Axe" 2500.00`, []string{"a.csv", "products.csv"}},
+	} {
+		for _, name := range test.names {
+			content := test.content
+			if strings.HasSuffix(name, ".gz") {
+				content = gzipped(t, content)
+			}
+			set := mustOpen(t, directory(name, content), Settings{})
+			if len(set.Questions) == 0 || set.Questions[0].ID != "decimal" {
+				t.Errorf("%s has the questions %+v, want decimal", name, set.Questions)
+			}
+			_, records := mustRead(t, directory(name, content), Settings{Decimal: ","})
+			if diff := cmp.Diff([]string{test.want}, summary(records)); diff != "" {
+				t.Errorf("records of %s (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// A row without a number belongs to the order above it only if it has no other day, customer, channel or currency.
+func TestARowOfAnotherSaleIsNotPartOfTheOrderAbove(t *testing.T) {
+	t.Parallel()
+	const header = "order,date,sku,quantity,price,customer,email,channel,currency\n" +
+		"1,2026-03-01 09:00,A,2,10.00,Ann,ann@example.com,web,EUR\n"
+	for row, want := range map[string]string{
+		",,A,-1,10.00,,,,\n": "refund of 1",
+		",2026-03-01 17:00,A,-1,10.00,Ann,ann@example.com,web,EUR\n":           "refund of 1",
+		",2026-03-02,A,-1,10.00,,,,\n":                                         "refused",
+		",,A,-1,10.00,Bob,,,\n":                                                "refused",
+		",,A,-1,10.00,,bob@example.com,,\n":                                    "refused",
+		",,A,-1,10.00,,,pos,\n":                                                "refused",
+		",,A,-1,10.00,,,,USD\n":                                                "refused",
+		",2026-03-02,A,1,10.00,,,,\n":                                          "refused",
+		",,A,1,10.00,Bob,,,\n":                                                 "refused",
+		",,Total,2,20.00,,,,\n":                                                "refused",
+		"1,2026-03-05,A,-1,10.00,Ann,,,\n":                                     "refund of 1",
+		"1,2026-03-05,A,-1,10.00,Bob,,,\n":                                     "refused",
+		"1,2026-03-05,A,-1,10.00,,,,USD\n":                                     "refused",
+		",2026-03-02,A,1,10.00,,,,\n,,B,1,1.00,,,,\n":                          "refused",
+		"2,2026-03-02,B,1,5.00,Bob,bob@example.com,web,EUR\n,,A,-1,5,Ann,,,\n": "refused",
+	} {
+		_, records := mustRead(t, directory("sales.csv", header+row), Settings{Refunds: "attach"})
+		got, complete := "", false
+		for _, r := range records {
+			switch {
+			case len(r.Invalid) > 0:
+				got = "refused"
+			case r.Refund != nil:
+				got = "refund of " + r.Refund.OrderNumber
+			case r.Key == "1":
+				complete = len(r.Order.Items) == 1
+			}
+		}
+		if got != want || !complete {
+			t.Errorf("after %q the records are %q, want the first order with one item, and %q", row, summary(records), want)
+		}
+	}
+}
+
+// A return without a number is asked about, and then belongs to the earlier order with the item, not to the row above.
+func TestAReturnWithoutANumberIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	dir := directory("sales.csv", "Order no;Date;Item;Qty;Price;Total\nR-1;13/04/2026;Enamel mug;2;12,50;25,00\n"+
+		"R-2;14/04/2026;Candle;1;7,00;7,00\n;15/04/2026;Enamel mug;-1;12,50;-12,50\n")
+	set := mustOpen(t, dir, Settings{})
+	if len(set.Questions) != 1 || set.Questions[0].ID != "refunds" || set.Questions[0].Examples[0] != "Enamel mug" {
+		t.Errorf("questions = %+v, want refunds with the item", set.Questions)
+	}
+	for answer, want := range map[string]string{
+		"attach":    "refund of R-1: 12.50 at 2026-04-15T00:00",
+		"leave_out": "ignored: is a refund without its order",
+	} {
+		_, records := mustRead(t, dir, Settings{Refunds: answer})
+		if got := summary(records); len(got) != 3 || !slices.Contains(got, want) {
+			t.Errorf("with %s the records are %q, want %s", answer, got, want)
+		}
+	}
+}
+
 // A return without the number of its order and without a customer could be of any order.
 func TestReturnsWithoutOrderAndCustomerAreAsked(t *testing.T) {
 	t.Parallel()
@@ -382,5 +475,37 @@ func TestOtherSheetsOfAWorkbookAreReported(t *testing.T) {
 			f[1].Sheet != "2026" || !strings.HasPrefix(f[1].Problem, "is another sheet") || len(records) != 1 {
 			t.Errorf("files %+v with %d records, want Sheet1 with one record, and 2026 with a problem", f, len(records))
 		}
+	}
+}
+
+// countingFS counts how often files are opened.
+type countingFS struct {
+	fs.FS
+	opened *int
+}
+
+func (c countingFS) Open(name string) (fs.File, error) {
+	*c.opened++
+	return c.FS.Open(name)
+}
+
+// Opening a workbook reads its list of sheets and its texts, which can be large.
+func TestAWorkbookIsOpenedOnceForAllItsSheets(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	for i := range maxSheets {
+		if _, err := book.NewSheet(fmt.Sprint("S", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var content bytes.Buffer
+	if err := errors.Join(book.Write(&content), book.Close()); err != nil {
+		t.Fatal(err)
+	}
+	opened := 0
+	dir := countingFS{directory("a.xlsx", content.String()), &opened}
+	_, err := Open(t.Context(), dir, t.TempDir(), Tenant{"USD", time.UTC}, Settings{})
+	if err != nil || opened > 10 {
+		t.Errorf("Open = %v after opening files %d times, want at most 10 times", err, opened)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy/csvcell"
@@ -65,10 +67,11 @@ func (s *source) readError(line int, err error) error {
 // sourceRows are the rows of an open source.
 type sourceRows struct {
 	*source
-	rows *table.Rows
-	line int
-	n    int
-	last string // the number of the last order
+	rows  *table.Rows
+	line  int
+	n     int
+	last  string   // the number of the last order
+	first []string // the cells of its first row
 }
 
 // next returns the next row with as many cells as the header. Rows without a value are skipped, except in our own CSV
@@ -92,7 +95,10 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		}
 		if row.Problem == "" {
 			r.fit(&row, strict)
+		}
+		if row.Problem == "" && row.Numeric != nil {
 			r.convertNumbers(row)
+			r.checkSheet(&row)
 		}
 		if hasReasons(r.Header) && !r.isExact {
 			for i, cell := range row.Cells {
@@ -122,8 +128,27 @@ func (r *sourceRows) fit(row *table.Row, strict bool) {
 	}
 }
 
-// convertNumbers writes the numbers of a sheet, which have a decimal point, with the decimal comma of their column's
-// texts. It writes the dates of our own sheets, which are in UTC, as in our CSV files.
+// checkSheet refuses a row of one of our workbooks with a text that may be cut, or may have the apostrophe of a CSV file
+// that was opened in a spreadsheet. Our own workbooks have none.
+func (r *sourceRows) checkSheet(row *table.Row) {
+	if !r.isExact {
+		return
+	}
+	isExport := strings.ToLower(strings.ReplaceAll(r.Sheet, " ", "_")) == r.name && r.Sheet != r.name
+	for i, cell := range row.Cells {
+		switch {
+		case len(cell) >= table.MaxCell-1 && len(utf16.Encode([]rune(cell))) >= table.MaxCell-1:
+			row.Problem = fmt.Sprintf("the text in the column %s may be cut, because a cell of a workbook has at most %d "+
+				"characters: import it from a CSV file", r.Header[i], table.MaxCell)
+		case !isExport && !hasReasons(r.Header) && csvcell.Unguard(cell) != cell:
+			row.Problem = fmt.Sprintf("the text in the column %s has an apostrophe before a sign, which may come from a CSV "+
+				"file: remove it, or import the CSV file", r.Header[i])
+		}
+	}
+}
+
+// convertNumbers gives the numbers of a sheet, which have a decimal point, a form that cannot be read as groups of
+// digits. It writes the dates of our own sheets, which are in UTC, as in our CSV files.
 func (r *sourceRows) convertNumbers(row table.Row) {
 	for i := range min(len(row.Numeric), len(row.Cells)) {
 		cell := &row.Cells[i]
@@ -137,24 +162,41 @@ func (r *sourceRows) convertNumbers(row table.Row) {
 			if err == nil {
 				*cell = at.Format(time.RFC3339Nano)
 			}
-		case i < len(r.forms) && r.types[i] == amountColumn && r.forms[i].Decimal == ',':
-			*cell = strings.Replace(*cell, ".", ",", 1)
+		case r.types[i] == amountColumn && threeDigits.MatchString(*cell):
+			*cell += "0" // 1.2340 is not 1234
 		}
 	}
 }
 
+var threeDigits = regexp.MustCompile(`\.\d{3}$`)
+
 // carryNumber sets the number of the order before in a row of an item that has none. A row with a name but neither a
-// SKU nor a price can be a sum.
+// SKU nor a price can be a sum, and so can a row that is named like one. A row with its own day, customer, channel or
+// currency is of another order: without its number, it is refused.
 func (r *sourceRows) carryNumber(cells []string) {
-	has := func(field string) bool {
-		at, exists := r.at[field]
-		return exists && cells[at] != ""
-	}
+	row, first := r.cellsOf(table.Row{Cells: cells}), r.cellsOf(table.Row{Cells: r.first})
 	number := &cells[r.at[r.order]]
-	if *number == "" && (has("sku") || has("name") && has("price")) {
+	switch isItem := row.text("sku") != "" || row.text("name") != "" && row.text("price") != ""; {
+	case *number != "" && *number != r.last:
+		r.last, r.first = *number, cells
+	case *number != "" || r.last == "" || !isItem || table.IsSum(row.first("sku", "name")):
+	case row.isOfSale(first):
 		*number = r.last
+	default:
+		r.last = "" // nor do the rows below belong to the order above
 	}
-	r.last = *number
+}
+
+// isOfSale reports whether a row has no other day, customer, channel and currency than the first one of an order.
+func (c cells) isOfSale(first cells) bool {
+	at := table.WithoutClock(c.text("placed_at"))
+	if at != "" && at != table.WithoutClock(first.text("placed_at")) {
+		return false
+	}
+	return !slices.ContainsFunc(append([]string{"channel", "currency"}, ofCustomer...), func(field string) bool {
+		value := c.text(field)
+		return value != "" && value != first.text(field)
+	})
 }
 
 // scan reads all rows, to count them and to decide how numbers and dates are written.
@@ -180,10 +222,9 @@ func (s *source) scan(ctx context.Context) error {
 			continue
 		}
 		for _, i := range s.at {
-			numeric := row.Numeric != nil && i < len(row.Numeric) && row.Numeric[i]
 			switch s.types[i] {
 			case amountColumn:
-				s.forms[i].AddNumber(row.Cells[i], numeric)
+				s.forms[i].AddNumber(row.Cells[i])
 			case dateColumn:
 				s.forms[i].AddDate(row.Cells[i])
 			}
@@ -217,22 +258,16 @@ func (s *source) addExample(column, cell string) {
 
 // decide sets the forms of columns, and returns the questions.
 func (s *source) decide(settings Settings) (questions []Question) {
+	var decimal byte
+	if settings.Decimal != "" {
+		decimal = settings.Decimal[0]
+	}
 	for i, column := range s.Header {
-		form := &s.forms[i]
-		if example := form.Number(); example != "" && s.ownName() == "" {
-			if settings.Decimal == "" {
-				questions = append(questions, Question{"decimal", s.Name, column, []string{example}, []string{",", "."}})
-			} else {
-				form.Decimal = settings.Decimal[0]
-			}
+		if example := s.forms[i].Number(decimal); example != "" {
+			questions = append(questions, Question{"decimal", s.Name, column, []string{example}, []string{",", "."}})
 		}
-		if s.dates != "" {
-			form.Order = s.dates
-		} else if example := form.Date(); example != "" {
-			if settings.DateOrder == "" {
-				questions = append(questions, Question{"date_order", s.Name, column, []string{example}, []string{"dmy", "mdy"}})
-			}
-			form.Order = table.DateOrder(settings.DateOrder)
+		if example := s.forms[i].Date(table.DateOrder(settings.DateOrder), s.dates); example != "" {
+			questions = append(questions, Question{"date_order", s.Name, column, []string{example}, []string{"dmy", "mdy"}})
 		}
 	}
 	if s.ask != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -122,7 +123,7 @@ func (t *Total) addTheirs(amounts map[string]int64, before money.Cents) {
 }
 
 func (t *totals) of(at time.Time, channel string) *Total {
-	group := totalGroup{at.In(t.zone).Format("2006-01"), channel}
+	group := totalGroup{tenancy.DayOf(at, t.zone).Format("2006-01"), channel}
 	sum := t.byGroup[group]
 	if sum == nil {
 		sum = &Total{Month: group.month}

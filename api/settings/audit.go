@@ -40,6 +40,7 @@ func actionPhrase(action string) string {
 	phrase := map[string]string{
 		"archive.export":             "Exported an archive",
 		"customer.erase":             "Erased a customer",
+		"customer.export":            "Exported data of customers",
 		"import.apply":               "Applied an import",
 		"import.undo":                "Undid an import",
 		"import.cancel":              "Cancelled an import",
@@ -60,6 +61,8 @@ func actionPhrase(action string) string {
 		"password.reset":             "Reset the password",
 		"password.reset_link":        "Created a password reset link",
 		"password.reset_link_revoke": "Revoked a password reset link",
+		"sign_in":                    "Signed in",
+		"sign_in.failed":             "A sign-in failed: wrong password",
 		"tenant.create":              "Created the account",
 		"tenant.change":              "Changed the plan or settings",
 		"webhook.create":             "Added a webhook",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -36,12 +37,23 @@ func (p *Pages) showCustomers(w http.ResponseWriter, r *http.Request, u user) er
 func (p *Pages) exportCustomers(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
 		filter := sales.CustomerFilter{Search: filterText(r, "search")}
+		if err := p.logExport(r, u, "customers."+format); err != nil {
+			return err
+		}
 		return p.Send(w, r, "customers", format, func(ctx context.Context) export.Sheet {
 			return export.CustomerList(func(write func(sales.StoredCustomer) error) error {
 				return p.Sales.WalkCustomers(ctx, u.Tenant.ID, filter, write)
 			})
 		})
 	}
+}
+
+// logExport records an export of data of customers.
+func (p *Pages) logExport(r *http.Request, u user, file string) error {
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	return tenancy.LogExport(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), file, r.URL.Query())
 }
 
 // customerID returns the id in the path. It returns tenancy.ErrNotFound for text that PostgreSQL cannot store.
@@ -95,20 +107,29 @@ func (p *Pages) sendCustomer(w http.ResponseWriter, r *http.Request, u user) err
 	if err != nil {
 		return err
 	}
-	return p.SendCustomer(w, r, u.Tenant.ID, id)
+	return p.SendCustomer(w, r, u.Tenant.ID, id, p.by(r, u))
+}
+
+type erasePage struct {
+	sales.CustomerSales
+	form
 }
 
 // showErase asks for a confirmation.
 func (p *Pages) showErase(w http.ResponseWriter, _ *http.Request, u user, customer sales.CustomerSales) error {
-	return p.show(w, http.StatusOK, "customer-erase", u, customer)
+	return p.show(w, http.StatusOK, "customer-erase", u, erasePage{CustomerSales: customer})
 }
 
-func (p *Pages) eraseCustomer(w http.ResponseWriter, r *http.Request, u user) error {
-	id, err := customerID(r)
-	if err != nil {
+func (p *Pages) eraseCustomer(w http.ResponseWriter, r *http.Request, u user, customer sales.CustomerSales) error {
+	page := erasePage{customer, submitted(r)}
+	if err := p.confirmPassword(w, r, &u, page.form, "password"); err != nil {
 		return err
 	}
-	if err := p.Sales.EraseCustomer(r.Context(), u.Tenant.ID, id, p.by(r, u)); err != nil {
+	if len(page.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "customer-erase", u, page)
+	}
+	id := customer.ID
+	if err := imports.EraseCustomer(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), id); err != nil {
 		return err
 	}
 	redirect(w, r, u.path("/customers/"+url.PathEscape(id)))

@@ -102,6 +102,7 @@ var options = map[string][]option{
 		{"key.", "API keys", ""},
 		{"member.", "Members", ""},
 		{"password.", "Passwords", ""},
+		{"sign_in", "Sign-ins", ""},
 		{"tenant.", "Plan and settings", ""},
 		{"webhook.", "Webhooks", ""},
 	},

@@ -13,6 +13,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 )
 
 // keyCreation limits how fast a tenant creates keys.
@@ -188,15 +189,29 @@ func (p *Pages) showInactive(w http.ResponseWriter, _ *http.Request, u user, key
 	return p.show(w, http.StatusConflict, "key-inactive", u, key)
 }
 
-func (p *Pages) showRevoke(w http.ResponseWriter, _ *http.Request, u user, key keys.Key) error {
+// revokePage asks what happens to the webhooks of a key.
+type revokePage struct {
+	keys.Key
+	Webhooks []webhooks.Webhook
+}
+
+func (p *Pages) showRevoke(w http.ResponseWriter, r *http.Request, u user, key keys.Key) error {
 	if !key.Active() {
 		return p.show(w, http.StatusConflict, "key-inactive", u, key)
 	}
-	return p.show(w, http.StatusOK, "key-revoke", u, key)
+	made, err := p.madeBy(r, u, "key", key.ID)
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "key-revoke", u, revokePage{key, made})
 }
 
 func (p *Pages) revokeKey(w http.ResponseWriter, r *http.Request, u user) error {
-	if err := p.Keys.Revoke(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
+	revoke := p.Keys.Revoke
+	if keepsWebhooks(r) {
+		revoke = p.Keys.RevokeAndKeep
+	}
+	if err := revoke(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
 		return err
 	}
 	redirect(w, r, u.path("/keys"))

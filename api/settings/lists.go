@@ -276,6 +276,11 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 func (p *Pages) exportOrders(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
 		_, filter := readOrders(r, u.Format.zone)
+		if u.Can(admin) {
+			if err := p.logExport(r, u, "orders."+format); err != nil {
+				return err
+			}
+		}
 		return p.Send(w, r, "orders", format, func(ctx context.Context) export.Sheet {
 			return export.Orders(func(write func(sales.StoredOrder) error) error {
 				return p.Sales.Walk(ctx, u.Tenant.ID, filter, write)

@@ -78,7 +78,7 @@ func newSite(t testing.TB, base string) *site {
 	if os.Getenv("REDIS_URL") == "" {
 		t.Fatal("REDIS_URL is not set: run make test")
 	}
-	limiter, err := ratelimit.Open(t.Context(), os.Getenv("REDIS_URL"), slog.New(slog.DiscardHandler))
+	limiter, err := ratelimit.OpenPatient(t.Context(), os.Getenv("REDIS_URL"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +90,14 @@ func newSite(t testing.TB, base string) *site {
 		Imports: imports.NewJobs(s.Database.DB, plans), Changes: imports.NewChanges(s.Database.DB, plans),
 		Webhooks: webhooks.New(s.Database.DB, feed.New(s.Database.DB, feed.MinRetention), true),
 		Limiter:  limiter, BaseURL: at,
-		Address: func(r *http.Request) string { return s.mark + r.RemoteAddr },
-		Network: func(r *http.Request) string { return s.mark + r.RemoteAddr },
-		Decided: func(*http.Request, ratelimit.Decision) {},
+		Address:  func(r *http.Request) string { return s.mark + r.RemoteAddr },
+		Network:  func(r *http.Request) string { return s.mark + r.RemoteAddr },
+		SignedIn: func(*http.Request, tenancy.ID) {},
+		Decided:  func(*http.Request, ratelimit.Decision) {},
 		Send: func(w http.ResponseWriter, r *http.Request, _, _ string, list func(context.Context) export.Sheet) error {
 			return export.CSV(w, list(r.Context()))
 		},
-		SendCustomer: func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string) error {
+		SendCustomer: func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string, _ tenancy.Actor) error {
 			customer, err := s.Sales.Customer(r.Context(), tenant, id)
 			if err == nil {
 				_, err = io.WriteString(w, customer.ID)

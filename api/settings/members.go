@@ -11,6 +11,7 @@ import (
 
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -123,7 +124,8 @@ func LinkURL(base *url.URL, token people.Token) string {
 type memberPage struct {
 	form
 	people.Member
-	Change string // the submitted form: role or reset
+	Change   string             // the submitted form: role or reset
+	Webhooks []webhooks.Webhook // that the member made, on the page that removes the member
 }
 
 // withMember passes the member whose id is in the URL to a handler.
@@ -143,11 +145,20 @@ func (p *Pages) withMember(h func(http.ResponseWriter, *http.Request, user, peop
 
 func (p *Pages) showMember(w http.ResponseWriter, _ *http.Request, u user, m people.Member) error {
 	fields := url.Values{"role": {string(m.Role)}, "request": {rand.Text()}}
-	return p.show(w, http.StatusOK, "member", u, memberPage{form{Values: fields}, m, ""})
+	return p.show(w, http.StatusOK, "member", u, memberPage{form: form{Values: fields}, Member: m})
 }
 
-func (p *Pages) showRemove(w http.ResponseWriter, _ *http.Request, u user, m people.Member) error {
-	return p.show(w, http.StatusOK, "member-remove", u, memberPage{form{}, m, ""})
+func (p *Pages) showRemove(w http.ResponseWriter, r *http.Request, u user, m people.Member) error {
+	return p.showRemoveWith(w, r, u, http.StatusOK, memberPage{Member: m})
+}
+
+func (p *Pages) showRemoveWith(
+	w http.ResponseWriter, r *http.Request, u user, status int, page memberPage,
+) (err error) {
+	if page.Webhooks, err = p.madeBy(r, u, "member", page.UserID); err != nil {
+		return err
+	}
+	return p.show(w, status, "member-remove", u, page)
 }
 
 func (p *Pages) changeRole(w http.ResponseWriter, r *http.Request, u user, m people.Member) error {
@@ -158,6 +169,9 @@ func (p *Pages) changeRole(w http.ResponseWriter, r *http.Request, u user, m peo
 
 func (p *Pages) removeMember(w http.ResponseWriter, r *http.Request, u user, m people.Member) error {
 	return p.changeMember(w, r, u, m, "remove", func(by tenancy.Actor) (people.Token, error) {
+		if keepsWebhooks(r) {
+			return "", p.People.RemoveAndKeep(r.Context(), u.Tenant.ID, by, m.UserID)
+		}
 		return "", p.People.Remove(r.Context(), u.Tenant.ID, by, m.UserID)
 	})
 }
@@ -179,7 +193,7 @@ func (p *Pages) resetMember(w http.ResponseWriter, r *http.Request, u user, m pe
 // change created, redirects to the list, or shows the errors on the member's page.
 func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, u user, m people.Member, name string,
 	change func(tenancy.Actor) (link people.Token, err error)) error {
-	page := memberPage{submitted(r), m, name}
+	page := memberPage{form: submitted(r), Member: m, Change: name}
 	if err := p.confirmPassword(w, r, &u, page.form, "password-"+name); err != nil {
 		return err
 	}
@@ -204,7 +218,7 @@ func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, u user, m p
 		}
 	}
 	if name == "remove" {
-		return p.show(w, http.StatusUnprocessableEntity, "member-remove", u, page)
+		return p.showRemoveWith(w, r, u, http.StatusUnprocessableEntity, page)
 	}
 	// Each form of the page needs its fields, although only one of them was submitted.
 	page.Set("role", cmp.Or(page.Get("role"), string(m.Role)))

@@ -164,6 +164,9 @@ func tiles(s reports.Summary, f formatter) []tile {
 	newTile := func(name, label, explain string) tile {
 		c := figures[name]
 		t := tile{Name: name, Label: label, Explain: explain, Value: "No costs known"}
+		if strings.HasPrefix(name, "net_") && !now.NetNoneCosted() {
+			t.Value = "No net revenue"
+		}
 		if value := c.Of(now); value != nil {
 			t.Value, t.Unit = f.figure(*value, c.Metric.Unit)
 		}
@@ -190,6 +193,12 @@ func tiles(s reports.Summary, f formatter) []tile {
 			fmt.Sprintf("%s revenue ÷ %s", f.Money(now.Revenue), f.counted(now.Orders, "order", "orders"))),
 		newTile("units_sold", "Units", "Quantities of "+f.counted(now.Items, "item", "items")+" of orders"),
 		profit, margin,
+		newTile("net_gross_profit", "Net profit", fmt.Sprintf(
+			"%s revenue of items with a known cost, less refunds, − %s cost + %s cost of returned units",
+			f.Money(now.CostedNetRevenue()), f.Money(now.Cost), f.Money(now.ReturnedCost))),
+		newTile("net_margin_percent", "Net margin", fmt.Sprintf(
+			"100 × %s net profit ÷ %s revenue of items with a known cost, less refunds",
+			f.Money(now.NetGrossProfit()), f.Money(now.CostedNetRevenue()))),
 		newTile("refunds", "Refunds", "Amounts of "+f.counted(now.RefundCount, "refund", "refunds")+" made in the period"),
 	}
 }

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -82,6 +83,36 @@ func (p *Pages) confirmPassword(w http.ResponseWriter, r *http.Request, u *user,
 		u.token, u.ConfirmedAt = token, time.Now()
 	}
 	return err
+}
+
+// withRecentPassword asks members of that role and above for their password before a file with personal data is sent,
+// unless they have entered it recently.
+func (p *Pages) withRecentPassword(role people.Role, h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, u user) error {
+		if !u.Can(role) || !u.NeedsPassword() {
+			return h(w, r, u)
+		}
+		redirect(w, r, u.path("/confirm?"+url.Values{"next": {r.URL.RequestURI()}}.Encode()))
+		return nil
+	}
+}
+
+// showConfirm asks for the password before a download.
+func (p *Pages) showConfirm(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.show(w, http.StatusOK, "confirm", u, form{Values: url.Values{"next": {next(r)}}})
+}
+
+// confirm checks the password. The page that it shows starts the download.
+func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, u user) error {
+	f := submitted(r)
+	f.Values.Set("next", next(r))
+	if err := p.confirmPassword(w, r, &u, f, "password"); err != nil {
+		return err
+	}
+	if len(f.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "confirm", u, f)
+	}
+	return p.show(w, http.StatusOK, "confirmed", u, f)
 }
 
 type linkPage struct {

@@ -32,6 +32,8 @@ var allowed = map[string][]string{
 	"GET /settings/password":         {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"POST /settings/password":        {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"GET {t}":                        {"viewer", "admin", "owner"},
+	"GET {t}/confirm":                {"viewer", "admin", "owner"},
+	"POST {t}/confirm":               {"viewer", "admin", "owner"},
 	"GET {t}/overview":               {"viewer", "admin", "owner"},
 	"GET {t}/overview.xlsx":          {"viewer", "admin", "owner"},
 	"GET {t}/products":               {"viewer", "admin", "owner"},

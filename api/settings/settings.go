@@ -62,13 +62,15 @@ type Options struct {
 	Address, Network func(*http.Request) string
 	// Failed logs an internal error and reports whether a retry may succeed.
 	Failed func(*http.Request, error) (temporary bool)
+	// SignedIn is called with the tenant of the page that a member requests.
+	SignedIn func(*http.Request, tenancy.ID)
 	// Decided counts a decision of the rate limiter.
 	Decided func(*http.Request, ratelimit.Decision)
 	// Send sends a list as a file: csv or xlsx. It reads the list without holding a connection
 	// while the browser reads the file.
 	Send func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error
-	// SendCustomer sends all data about a customer as a JSON file.
-	SendCustomer func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string) error
+	// SendCustomer sends all data about a customer as a JSON file, and adds the download to the audit log.
+	SendCustomer func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string, by tenancy.Actor) error
 	// SendArchive sends everything that a tenant owns as a ZIP file, and adds the download to the audit log.
 	SendArchive func(w http.ResponseWriter, r *http.Request, tenant tenancy.Tenant, by tenancy.Actor) error
 }
@@ -171,6 +173,8 @@ func (p *Pages) routes() []route {
 		{"POST", "/settings/password", signedIn, admission.Page, p.changePassword},
 
 		{"GET", t, viewer, admission.Read, p.showTenant},
+		{"GET", t + "/confirm", viewer, admission.Page, p.showConfirm},
+		{"POST", t + "/confirm", viewer, admission.Page, p.confirm},
 		{"GET", t + "/overview", viewer, admission.Report, p.showOverview},
 		{"GET", t + "/overview.xlsx", viewer, admission.ReportExport, p.downloadOverview},
 		{"GET", t + "/products", viewer, admission.Read, p.showProducts},
@@ -178,19 +182,19 @@ func (p *Pages) routes() []route {
 		{"GET", t + "/products.csv", viewer, admission.Export, p.exportProducts("csv")},
 		{"GET", t + "/products.xlsx", viewer, admission.Export, p.exportProducts("xlsx")},
 		{"GET", t + "/orders", viewer, admission.Read, p.showOrders},
-		{"GET", t + "/orders.csv", viewer, admission.Export, p.exportOrders("csv")},
-		{"GET", t + "/orders.xlsx", viewer, admission.Export, p.exportOrders("xlsx")},
+		{"GET", t + "/orders.csv", viewer, admission.Export, p.withRecentPassword(admin, p.exportOrders("csv"))},
+		{"GET", t + "/orders.xlsx", viewer, admission.Export, p.withRecentPassword(admin, p.exportOrders("xlsx"))},
 		{"GET", t + "/order_items.csv", viewer, admission.Export, p.exportOrderItems},
 		{"GET", t + "/refunds.csv", viewer, admission.Export, p.exportRefunds},
 		{"GET", t + "/orders/{number}", viewer, admission.Read, p.showOrder},
 		{"GET", t + "/customers", admin, admission.Read, p.showCustomers},
-		{"GET", t + "/customers.csv", admin, admission.Export, p.exportCustomers("csv")},
-		{"GET", t + "/customers.xlsx", admin, admission.Export, p.exportCustomers("xlsx")},
+		{"GET", t + "/customers.csv", admin, admission.Export, p.withRecentPassword(admin, p.exportCustomers("csv"))},
+		{"GET", t + "/customers.xlsx", admin, admission.Export, p.withRecentPassword(admin, p.exportCustomers("xlsx"))},
 		{"GET", t + "/customers/{id}", admin, admission.Read, p.withCustomer(p.showCustomer)},
-		{"GET", t + "/customers/{id}/data", admin, admission.Export, p.sendCustomer},
+		{"GET", t + "/customers/{id}/data", admin, admission.Export, p.withRecentPassword(admin, p.sendCustomer)},
 		{"GET", t + "/customers/{id}/erase", admin, admission.Read, p.withCustomer(p.showErase)},
-		{"POST", t + "/customers/{id}/erase", admin, admission.Write, p.eraseCustomer},
-		{"GET", t + "/archive.zip", admin, admission.Archive, p.sendArchive},
+		{"POST", t + "/customers/{id}/erase", admin, admission.Write, p.withCustomer(p.eraseCustomer)},
+		{"GET", t + "/archive.zip", admin, admission.Archive, p.withRecentPassword(admin, p.sendArchive)},
 		{"GET", t + "/imports", admin, admission.Read, p.showImports},
 		{"POST", t + "/imports", admin, admission.Bulk, p.upload},
 		{"GET", t + "/imports/{id}", admin, admission.Read, p.showImport},
@@ -332,6 +336,9 @@ func (p *Pages) signedInUser(r *http.Request, slug string) (user, error) {
 	session, err := p.People.Session(r.Context(), token, slug)
 	if err != nil {
 		return user{}, err
+	}
+	if session.Tenant != nil {
+		p.SignedIn(r, session.Tenant.ID)
 	}
 	format, err := newFormatter(r, session.Tenant)
 	return user{session, token, format}, err

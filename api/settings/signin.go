@@ -35,7 +35,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ user) error {
 	if err != nil {
 		return err
 	}
-	token, err := p.People.SignIn(r.Context(), email, password)
+	token, err := p.People.SignIn(r.Context(), email, password, p.Network(r))
 	if errors.Is(err, people.ErrWrong) {
 		f := submitted(r)
 		f.Errors["password"] = "Incorrect e-mail address or password."

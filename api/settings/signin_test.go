@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -269,6 +270,8 @@ func TestSensitiveChangesAskForThePassword(t *testing.T) {
 	s := newSite(t, "https://shop.example.com")
 	key, member := s.mustKey(t, "Till"), s.mustPerson(t, "member", s.a, people.Viewer)
 	newKey := url.Values{"name": {"New"}, "preset": {"full"}, "lifetime": {"90"}, "request": {rand.Text()}}
+	webhook := fmt.Sprintf("/webhooks/%d", s.mustWebhook(t, "https://hooks.invalid/"+s.mark))
+	s.mustCustomer(t, "17")
 	for n, test := range []struct {
 		path   string
 		form   url.Values
@@ -280,6 +283,10 @@ func TestSensitiveChangesAskForThePassword(t *testing.T) {
 		{fmt.Sprintf("/members/%d/role", member), url.Values{"role": {"admin"}}, http.StatusSeeOther},
 		{fmt.Sprintf("/members/%d/reset", member), url.Values{"request": {rand.Text()}}, http.StatusOK},
 		{fmt.Sprintf("/members/%d/remove", member), url.Values{}, http.StatusSeeOther},
+		{webhook + "/state", url.Values{"state": {webhooks.Paused}}, http.StatusSeeOther},
+		{webhook + "/replay", url.Values{"from": {"now"}}, http.StatusSeeOther},
+		{webhook + "/delete", url.Values{}, http.StatusSeeOther},
+		{"/customers/17/erase", url.Values{}, http.StatusSeeOther},
 	} {
 		cookie := s.mustSession(t, s.mustPerson(t, fmt.Sprintf("owner%d", n), s.a, people.Owner))
 		s.alter(t, `

@@ -124,9 +124,10 @@ func (p *usagePage) addChart() {
 	}
 }
 
-// Share returns a number of requests in percent of another one.
+// Share returns a number of requests in percent of another one, rounded half up.
 func (p usagePage) Share(requests, of int64) string {
-	return p.format.signed(1000*requests/max(of, 1), scale1, 10) + " %"
+	of = max(of, 1)
+	return p.format.signed((2*1000*requests+of)/(2*of), scale1, 10) + " %"
 }
 
 // NameOf returns the name of the key of an error.

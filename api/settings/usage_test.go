@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -55,7 +58,7 @@ func TestTheUsagePage(t *testing.T) {
 		}
 	}
 	one := s.mustGet(t, viewer, fmt.Sprint("/usage?days=30&key=", till.ID), "en")
-	mustHave(t, one, "the key “Till”", "Requests 4 2.5 ms median time, 95 % within 2.9 ms", "Busiest minute 2 of 120 1.6 % of the rate limit",
+	mustHave(t, one, "the key “Till”", "Requests 4 2.5 ms median time, 95 % within 2.9 ms", "Busiest minute 2 of 120 1.7 % of the rate limit",
 		"/api/products 2 0 0 0 2.5 ms", "/api/me 1 0 0 0", "Unknown or refused 0 0 1 0 –", yesterday.UTC().Format("2 Jan 2006")+" 3 ",
 		"No errors in this period.")
 	if _, list, _ := strings.Cut(one, "Requests per day"); strings.Contains(list, "<shop>") {
@@ -95,6 +98,22 @@ func TestTheTableOfDaysCountsEveryKeyOnce(t *testing.T) {
 		}
 		if sum != want[i] || day.Total != sum || !day.Day.Equal(from.AddDate(0, 0, i)) {
 			t.Errorf("%+v, want a sum of %d", day, want[i])
+		}
+	}
+}
+
+func TestSharesAreRounded(t *testing.T) {
+	t.Parallel()
+	page := usagePage{format: formatter{printer: message.NewPrinter(language.English)}}
+	for _, test := range []struct {
+		requests, of int64
+		want         string
+	}{
+		{20, 120, "16.7 %"}, {2, 120, "1.7 %"}, {1, 3, "33.3 %"}, {1, 2000, "0.1 %"}, {1, 2001, "0.0 %"}, {0, 0, "0.0 %"},
+		{999, 1000, "99.9 %"}, {7, 7, "100.0 %"}, {1999, 2000, "100.0 %"},
+	} {
+		if got := page.Share(test.requests, test.of); got != test.want {
+			t.Errorf("Share(%d, %d) = %s, want %s", test.requests, test.of, got, test.want)
 		}
 	}
 }

@@ -16,6 +16,20 @@ import (
 
 const deliveriesPerPage = 25
 
+// madeBy returns the webhooks of a key or a member.
+func (p *Pages) madeBy(r *http.Request, u user, makerType string, id int64) (made []webhooks.Webhook, err error) {
+	list, err := p.Webhooks.List(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: webhooks.MaxWebhooks})
+	for _, hook := range list.Items {
+		if hook.MakerType != nil && *hook.MakerType == makerType && *hook.MakerID == id {
+			made = append(made, hook)
+		}
+	}
+	return made, err
+}
+
+// keepsWebhooks reports whether the person lets the webhooks of a key or a member go on.
+func keepsWebhooks(r *http.Request) bool { return r.PostFormValue("webhooks") == "keep" }
+
 // listWebhooks shows all webhooks of the tenant.
 func (p *Pages) listWebhooks(w http.ResponseWriter, r *http.Request, u user) error {
 	list, err := p.Webhooks.List(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: webhooks.MaxWebhooks})
@@ -139,7 +153,7 @@ func (p *Pages) changeWebhook(w http.ResponseWriter, r *http.Request, u user) er
 		return err
 	}
 	if len(f.Errors) == 0 {
-		hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), f.webhookFields(), nil)
+		hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), f.webhookFields(), nil)
 		if err == nil {
 			redirect(w, r, webhookPath(u, hook.ID))
 			return nil
@@ -159,7 +173,16 @@ func (p *Pages) switchWebhook(w http.ResponseWriter, r *http.Request, u user) er
 	if state != webhooks.Active && state != webhooks.Paused {
 		return ErrForm
 	}
-	hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), webhooks.Fields{State: &state}, nil)
+	f := submitted(r)
+	if state == webhooks.Paused {
+		if err := p.confirmPassword(w, r, &u, f, "password-state"); err != nil {
+			return err
+		}
+	}
+	if len(f.Errors) > 0 {
+		return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, webhookPage{form: form{Errors: f.Errors}})
+	}
+	hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), webhooks.Fields{State: &state}, nil)
 	if err != nil {
 		return err
 	}
@@ -169,7 +192,7 @@ func (p *Pages) switchWebhook(w http.ResponseWriter, r *http.Request, u user) er
 
 // testWebhook sends a message without entries, and shows its delivery.
 func (p *Pages) testWebhook(w http.ResponseWriter, r *http.Request, u user) error {
-	d, err := p.Webhooks.Test(r.Context(), u.Tenant.ID, pathID(r))
+	d, err := p.Webhooks.Test(r.Context(), u.Tenant.ID, nil, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -205,12 +228,15 @@ func (p *Pages) replayWebhook(w http.ResponseWriter, r *http.Request, u user) er
 	if !isKnown {
 		return ErrForm
 	}
+	if err := p.confirmPassword(w, r, &u, f, "password-replay"); err != nil {
+		return err
+	}
 	after, err := feed.ParseCursor(u.Tenant.ID, text)
 	if from == "after" && cursor == "" {
 		err = feed.ErrCursor
 	}
-	if err == nil {
-		_, err = p.Webhooks.Replay(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), after)
+	if err == nil && len(f.Errors) == 0 {
+		_, err = p.Webhooks.Replay(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), after)
 	}
 	switch {
 	case errors.Is(err, feed.ErrCursor) && cursor == "":
@@ -221,7 +247,7 @@ func (p *Pages) replayWebhook(w http.ResponseWriter, r *http.Request, u user) er
 		f.Errors["cursor"] = "The changes after this position are no longer kept."
 	case err != nil:
 		return err
-	default:
+	case len(f.Errors) == 0:
 		redirect(w, r, u.path("/webhooks/"+strconv.FormatInt(pathID(r), 10)))
 		return nil
 	}
@@ -230,14 +256,25 @@ func (p *Pages) replayWebhook(w http.ResponseWriter, r *http.Request, u user) er
 }
 
 func (p *Pages) showDeleteWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.showDeleteWith(w, r, u, http.StatusOK, nil)
+}
+
+func (p *Pages) showDeleteWith(w http.ResponseWriter, r *http.Request, u user, status int, wrong fieldErrors) error {
 	hook, err := p.Webhooks.Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "webhook-delete", u, hook)
+	return p.show(w, status, "webhook-delete", u, webhookPage{Webhook: hook, form: form{Errors: wrong}})
 }
 
 func (p *Pages) deleteWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	f := submitted(r)
+	if err := p.confirmPassword(w, r, &u, f, "password"); err != nil {
+		return err
+	}
+	if len(f.Errors) > 0 {
+		return p.showDeleteWith(w, r, u, http.StatusUnprocessableEntity, f.Errors)
+	}
 	if err := p.Webhooks.Delete(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
 		return err
 	}

@@ -33,3 +33,53 @@ func TestAFormRotatesASecretOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestThePersonWhoEndsAMakerDecidesAboutItsWebhooks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	ann := s.mustPerson(t, "ann", s.a, people.Owner)
+	cookie := s.mustSession(t, ann)
+	state := func(of int64) string {
+		var text string
+		err := s.super.QueryRow(t.Context(), `
+			select concat_ws(' ', state, pause_reason, maker_type, maker_id) from webhooks where id = $1`, of).Scan(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, choice := range []struct{ form, want string }{
+		{"pause", "paused maker_gone "}, {"keep", fmt.Sprint("active member ", ann)},
+	} {
+		key := s.mustKey(t, choice.form)
+		ofKey := s.mustWebhook(t, "https://key.example.com")
+		s.alter(t, `update webhooks set maker_type = 'key', maker_id = $2, maker_name = 'x' where id = $1`, ofKey, key.ID)
+		path := s.path(fmt.Sprintf("/keys/%d/revoke", key.ID))
+		s.get(t, cookie, path, http.StatusOK, "https://key.example.com", "Pause them")
+		s.post(t, cookie, path, url.Values{"webhooks": {choice.form}}, http.StatusSeeOther)
+		if got := state(ofKey); !strings.HasPrefix(got, choice.want) {
+			t.Errorf("%s: the webhook of the key is %q, want %q", choice.form, got, choice.want)
+		}
+		eve := s.mustPerson(t, "eve-"+choice.form, s.a, people.Admin)
+		ofMember := s.mustWebhook(t, "https://member.example.com")
+		s.alter(t, `update webhooks set maker_type = 'member', maker_id = $2, maker_name = 'x' where id = $1`, ofMember, eve)
+		path = s.path(fmt.Sprintf("/members/%d/remove", eve))
+		s.get(t, cookie, path, http.StatusOK, "https://member.example.com", "Pause them")
+		s.post(t, cookie, path, url.Values{"webhooks": {choice.form}}, http.StatusSeeOther)
+		if got := state(ofMember); !strings.HasPrefix(got, choice.want) {
+			t.Errorf("%s: the webhook of the member is %q, want %q", choice.form, got, choice.want)
+		}
+	}
+	t.Run("who creates a webhook is its maker", func(t *testing.T) {
+		form := url.Values{"url": {"https://own.example.com"}, "type": {"seller"}, "batch_size": {"100"}}
+		s.post(t, cookie, s.path("/webhooks"), form, http.StatusOK, "whsec_")
+		var id int64
+		if err := s.super.QueryRow(t.Context(), `select max(id) from webhooks`).Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := state(id), fmt.Sprint("active member ", ann); got != want {
+			t.Errorf("the webhook is %q, want %q", got, want)
+		}
+		s.get(t, cookie, s.path(fmt.Sprint("/webhooks/", id)), http.StatusOK, "Made by "+"ann@")
+	})
+}

@@ -11,6 +11,7 @@ package media
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -50,8 +51,18 @@ func Has(width, height, smaller int) bool { return width > smaller || height > 2
 // ErrStorage reports that the storage failed. The caller may try again.
 var ErrStorage = errors.New("the media storage failed")
 
-// newFile returns an unguessable name of a picture.
-func newFile(kind string) string { return rand.Text() + "." + kind }
+// newFile returns an unguessable name of a picture. Its last ten letters are a digest of the others and of the tenant, so
+// that PostgreSQL can check in owns_file that no tenant deletes a file of another.
+func newFile(tenant tenancy.ID, kind string) string {
+	token := rand.Text()[:26-ownerLetters]
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", tenant, token))
+	for _, b := range sum[:ownerLetters/2] {
+		token += string('A'+rune(b>>4)) + string('A'+rune(b&15))
+	}
+	return token + "." + kind
+}
+
+const ownerLetters = 10
 
 // Name returns the name of a size of a file: TOKEN-160.jpg. The width 0 is the full picture.
 func Name(file string, width int) string {

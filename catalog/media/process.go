@@ -36,10 +36,10 @@ type Processed struct {
 	content       io.Reader
 }
 
-// Process decodes an upload in a child process with a memory limit. buffer gets the output of the child; newReader
+// Process decodes an upload of a tenant in a child process with a memory limit. buffer gets the output of the child; newReader
 // reads it. Process returns an InvalidError, which is also an ErrUnsupported, if the picture is not accepted.
 func Process(
-	ctx context.Context, memory int64, upload io.Reader, buffer io.Writer, newReader func() io.Reader,
+	ctx context.Context, tenant tenancy.ID, memory int64, upload io.Reader, buffer io.Writer, newReader func() io.Reader,
 ) (p Processed, err error) {
 	began := time.Now()
 	defer func() { recordProcessed(ctx, time.Since(began), err) }()
@@ -71,10 +71,10 @@ func Process(
 	case err != nil:
 		return p, fmt.Errorf("process a picture: %w", err)
 	}
-	return readProcessed(newReader())
+	return readProcessed(tenant, newReader())
 }
 
-func readProcessed(output io.Reader) (p Processed, err error) {
+func readProcessed(tenant tenancy.ID, output io.Reader) (p Processed, err error) {
 	content := bufio.NewReader(output)
 	line, err := content.ReadBytes('\n')
 	if err != nil {
@@ -91,7 +91,7 @@ func readProcessed(output io.Reader) (p Processed, err error) {
 		}
 		return p, refused
 	}
-	p = Processed{File: newFile(h.Type), Width: h.Width, Height: h.Height, sizes: h.Sizes, content: content}
+	p = Processed{File: newFile(tenant, h.Type), Width: h.Width, Height: h.Height, sizes: h.Sizes, content: content}
 	for _, s := range h.Sizes {
 		p.Bytes += s.Bytes
 	}

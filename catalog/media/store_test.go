@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -89,7 +90,7 @@ func TestPicturesAreStoredReadAndDeleted(t *testing.T) {
 			t.Fatalf("Probe = %v, and left %v", err, keys())
 		}
 		var output bytes.Buffer
-		p, err := Process(t.Context(), MaxMemory, bytes.NewReader(asJPEG(t, gradient(1300, 20, 255))), &output,
+		p, err := Process(t.Context(), 1, MaxMemory, bytes.NewReader(asJPEG(t, gradient(1300, 20, 255))), &output,
 			func() io.Reader { return &output })
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func TestPicturesAreStoredReadAndDeleted(t *testing.T) {
 // A write that fails midway leaves nothing.
 func TestAnIncompletePictureIsNotStored(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, s *Store, keys func() []string) {
-		err := s.write(t.Context(), newFile("jpg"), strings.NewReader("half"), 8)
+		err := s.write(t.Context(), newFile(1, "jpg"), strings.NewReader("half"), 8)
 		if !errors.Is(err, ErrStorage) || len(keys()) != 0 {
 			t.Errorf("write = %v, stored %v", err, keys())
 		}
@@ -146,7 +147,7 @@ func TestALargeFileIsStored(t *testing.T) {
 		for i := range content {
 			content[i] = byte(i * 2654435761 >> 16)
 		}
-		file := newFile("png")
+		file := newFile(1, "png")
 		if err := s.write(t.Context(), file, bytes.NewReader(content), int64(len(content))); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +159,7 @@ func TestALargeFileIsStored(t *testing.T) {
 		if stored, err := io.ReadAll(picture); err != nil || !bytes.Equal(stored, content) {
 			t.Errorf("read %d bytes, %v, want the %d that were written", len(stored), err, len(content))
 		}
-		err = s.write(t.Context(), newFile("png"), io.MultiReader(bytes.NewReader(content), failingReader{}), 16<<20)
+		err = s.write(t.Context(), newFile(1, "png"), io.MultiReader(bytes.NewReader(content), failingReader{}), 16<<20)
 		if !errors.Is(err, ErrStorage) || len(keys()) != 1 {
 			t.Errorf("an incomplete write = %v, stored %v", err, keys())
 		}
@@ -190,13 +191,13 @@ func TestAServerThatFailsOrDoesNotAnswer(t *testing.T) {
 			const timeout = time.Second
 			for operation, do := range map[string]func(context.Context) error{
 				"write": func(ctx context.Context) error {
-					return s.write(ctx, newFile("jpg"), strings.NewReader("full"), 4)
+					return s.write(ctx, newFile(1, "jpg"), strings.NewReader("full"), 4)
 				},
 				"read": func(ctx context.Context) error {
-					_, err := s.Read(ctx, newFile("jpg"))
+					_, err := s.Read(ctx, newFile(1, "jpg"))
 					return err
 				},
-				"delete": func(ctx context.Context) error { return s.remove(ctx, newFile("jpg")) },
+				"delete": func(ctx context.Context) error { return s.remove(ctx, newFile(1, "jpg")) },
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				began := time.Now()
@@ -216,7 +217,7 @@ func TestUnusedFilesAreDeleted(t *testing.T) {
 		a, b := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
 		store := func(tenant tenancy.ID) string {
 			t.Helper()
-			file := newFile("jpg")
+			file := newFile(tenant, "jpg")
 			if err := errors.Join(Reserve(t.Context(), d.DB, tenant, file),
 				s.write(t.Context(), file, strings.NewReader("full"), 4),
 				s.write(t.Context(), Name(file, 160), strings.NewReader("small"), 5)); err != nil {
@@ -264,7 +265,7 @@ func TestTemporaryFilesAreDeleted(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "media[1] %") // none of these is a pattern or an escape
 	s := Open((&url.URL{Scheme: "file", Path: folder}).String())
 	t.Cleanup(func() { _ = s.Close() })
-	file, other := newFile("jpg"), newFile("jpg")
+	file, other := newFile(1, "jpg"), newFile(1, "jpg")
 	bucket, err := s.bucket(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +304,7 @@ func TestAFileIsTriedAgainAfterTheStorageFailed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Reserve(t.Context(), d.DB, tenant, newFile("png")); err != nil {
+	if err := Reserve(t.Context(), d.DB, tenant, newFile(tenant, "png")); err != nil {
 		t.Fatal(err)
 	}
 	makeDue()
@@ -398,5 +399,40 @@ func TestAFileIsReservedWhileItsTenantIsDeleted(t *testing.T) {
 	}
 	if err := <-reserved; !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("Reserve for a deleted tenant = %v", err)
+	}
+}
+
+// A hostile statement of the runtime role, with its own tenant, must not make an instance delete a file of another.
+func TestATenantCannotDeleteTheFilesOfAnother(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	hostile, victim := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
+	old := rand.Text() + ".jpg" // as an earlier release names it
+	if err := Reserve(t.Context(), d.DB, victim, old); err != nil {
+		t.Fatal(err)
+	}
+	file := newFile(victim, "png")
+	for _, name := range []string{file, Name(file, 160), old, Name(old, 480)} {
+		_, inserted := d.DB.Exec(t.Context(), hostile,
+			`insert into unused_media (tenant_id, due, file) values ($1, now(), $2)`, hostile, name)
+		_, ofDeleted := d.DB.Exec(t.Context(), 0, `insert into unused_media (tenant_id, due, file) values (0, now(), $1)`, name)
+		for how, err := range map[string]error{"insert": inserted, "insert for deleted tenants": ofDeleted} {
+			if tenancy.SQLState(err) != "42501" {
+				t.Errorf("%s of %s = %v, want insufficient_privilege", how, name, err)
+			}
+		}
+		if name != file {
+			continue
+		}
+		if _, err := d.DB.Exec(t.Context(), victim,
+			`insert into unused_media (tenant_id, due, file) values ($1, now(), $2)`, victim, name); err != nil {
+			t.Errorf("the owner's insert = %v", err)
+		}
+	}
+	if err := Reserve(t.Context(), d.DB, hostile, old); tenancy.SQLState(err) != "42501" {
+		t.Errorf("Reserve of another tenant's file = %v, want insufficient_privilege", err)
+	}
+	if err := Reserve(t.Context(), d.DB, hostile, newFile(hostile, "jpg")); err != nil {
+		t.Errorf("Reserve = %v", err)
 	}
 }

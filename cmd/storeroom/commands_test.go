@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -71,7 +70,7 @@ func TestAnInterruptedDeletionSaysThatTheTenantIsSuspended(t *testing.T) {
 		t.Fatal(err)
 	}
 	deletion := start(t, p.dir, p.environ, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
-	for range poll(t, 20*time.Second) {
+	for range poll(t) {
 		var suspended bool
 		const query = `select suspended_at is not null from tenants`
 		if err := observer.QueryRow(t.Context(), query).Scan(&suspended); err != nil {
@@ -149,7 +148,7 @@ func TestUserCreateReadsThePasswordFromStdin(t *testing.T) {
 	if user.Email != "ada@example.com" || user.Role != "owner" {
 		t.Errorf("user create = %+v, want the owner ada@example.com", user)
 	}
-	if _, err := people.New(p.DB).SignIn(t.Context(), "ada@example.com", "correct horse battery"); err != nil {
+	if _, err := people.New(p.DB).SignIn(t.Context(), "ada@example.com", "correct horse battery", "192.0.2.1"); err != nil {
 		t.Errorf("SignIn with the password = %v", err)
 	}
 	// The address may be that of another person: the account joins another tenant only with its password.
@@ -192,7 +191,7 @@ func TestUserCommandsManageMembers(t *testing.T) {
 	use(link("invite", "--tenant", "acme", "--email", "Ada@Example.com", "--role", "viewer"), "correct horse battery")
 	use(link("invite", "--tenant", "bolt", "--email", "ada@example.com", "--role", "viewer"), "correct horse battery")
 	use(link("reset", "--email", "ADA@example.com"), "another horse battery")
-	if _, err := store.SignIn(t.Context(), "ada@example.com", "another horse battery"); err != nil {
+	if _, err := store.SignIn(t.Context(), "ada@example.com", "another horse battery", "192.0.2.1"); err != nil {
 		t.Errorf("SignIn after the reset = %v", err)
 	}
 	p.mustRun(t, &struct{}{}, "user", "role", "--tenant", "acme", "--email", "ada@example.com", "--role", "owner")
@@ -225,6 +224,7 @@ func TestUserCommandsManageMembers(t *testing.T) {
 		"member.invite by operator", "member.join by ada@example.com",
 		"password.reset_link by operator", "password.reset_link by operator", // one in each tenant
 		"password.reset by ada@example.com", "password.reset by ada@example.com",
+		"sign_in by ada@example.com", "sign_in by ada@example.com",
 		"member.role by operator", "member.remove by operator",
 	}
 	if diff := cmp.Diff(want, actors); diff != "" || err != nil {
@@ -512,6 +512,31 @@ func TestASecondMigrateAppliesNothing(t *testing.T) {
 	p.mustRun(t, &m, "migrate")
 	if m.Version != migrations.Latest() || len(m.Applied) != 0 {
 		t.Errorf("migrate = %+v, want nothing to do at version %d", m, migrations.Latest())
+	}
+}
+
+// A newer schema, one of another history, and the roles of an earlier release are refused with exit code 1.
+func TestMigrateRefusesWhatItCannotMigrate(t *testing.T) {
+	t.Parallel()
+	latest := migrations.Latest()
+	for _, test := range []struct{ name, sql, want string }{
+		{"a newer schema", fmt.Sprintf(`insert into schema_migrations (version, name) values (%d, 'later')`, latest+1),
+			fmt.Sprintf("the schema is at version %d (later), which is newer than this program", latest+1)},
+		{"another history", `update schema_migrations set name = '0040_other' where version = 40`,
+			"version 40 was applied from a file 0040_other.sql"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProgram(t)
+			if _, err := p.MustSuper(t).Exec(t.Context(), test.sql); err != nil {
+				t.Fatal(err)
+			}
+			o := p.run(t, "migrate")
+			if o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, test.want) ||
+				!strings.Contains(o.stderr, "Nothing was changed") {
+				t.Errorf("migrate = %+v, want 1 and %q", o, test.want)
+			}
+		})
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -19,7 +19,8 @@ func (c console) customerCommand() *cli.Command {
 		Commands: []*cli.Command{
 			c.operatorCommand("erase", "permanently erase the name and e-mail address of a customer", eraseCustomer,
 				describe("storeroom customer erase --tenant acme --id 1017",
-					"The orders keep the customer id, and all sums remain. A later import or order does not restore the name."),
+					"The orders keep the customer id, and all sums remain. A later import or order does not restore the name.",
+					"Imports that are not computed yet end, because their files may name the customer."),
 				tenantFlag(), requiredFlag("id", "customer id, as in the orders")),
 		},
 	}
@@ -27,7 +28,7 @@ func (c console) customerCommand() *cli.Command {
 
 func eraseCustomer(ctx context.Context, o operation) error {
 	id := o.cmd.String("id")
-	err := sales.New(o.db).EraseCustomer(ctx, o.tenant.ID, id, tenancy.Operator)
+	err := imports.EraseCustomer(ctx, o.db, o.tenant.ID, tenancy.Operator, id)
 	if errors.Is(err, tenancy.ErrNotFound) {
 		return fmt.Errorf("--id: tenant %s has no customer %q", o.tenant.Slug, id)
 	}

@@ -9,7 +9,9 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/urfave/cli/v3"
 
@@ -30,6 +32,11 @@ func (c console) devCommand() *cli.Command {
 			"The configuration is written to .local/env, which the other commands read.",
 		),
 		Action: func(ctx context.Context, _ *cli.Command) error {
+			if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+				var stop func()
+				ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP) // a closed terminal ends the private servers too
+				defer stop()
+			}
 			return unlessInterrupted(ctx, c.dev(ctx))
 		},
 	}
@@ -72,7 +79,8 @@ func (c console) dev(ctx context.Context) (err error) {
 	if cfg, err = config.Parse(variables); err != nil {
 		return err
 	}
-	if _, err := c.applyMigrations(ctx, cfg.DatabaseAdminURL); err != nil {
+	// An earlier program can serve on a newer schema.
+	if _, err := c.applyMigrations(ctx, cfg.DatabaseAdminURL); err != nil && !errors.Is(err, migrations.ErrNewer) {
 		return err
 	}
 	return c.serveShop(ctx, cfg, variables, listener)

@@ -83,7 +83,7 @@ func TestTheOwnerOfTheDemoShopCanSignIn(t *testing.T) {
 		if err := s.ensureOwner(t.Context(), store, p.Admin); err != nil {
 			t.Fatal(err)
 		}
-		token, err := store.SignIn(t.Context(), demoEmail, s.Password)
+		token, err := store.SignIn(t.Context(), demoEmail, s.Password, "192.0.2.1")
 		if err != nil {
 			t.Fatal(err)
 		}

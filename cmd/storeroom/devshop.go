@@ -111,7 +111,7 @@ func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tena
 	if !errors.Is(err, tenancy.ErrConflict) {
 		return err
 	}
-	session, err := store.SignIn(ctx, demoEmail, s.Password)
+	session, err := store.SignIn(ctx, demoEmail, s.Password, "127.0.0.1")
 	if errors.Is(err, people.ErrWrong) {
 		var link people.Token
 		if link, err = operator.ResetAnywhere(ctx, demoEmail); err == nil {

@@ -51,10 +51,15 @@ func TestExportWritesAnArchive(t *testing.T) {
 	}
 
 	// A picture that the storage does not have, and then a storage that fails.
-	if _, err := p.MustSuper(t).Exec(t.Context(), `
-		insert into unused_media (tenant_id, due, file)
-		select id, now(), repeat('A', 26) || '.jpg' from tenants where slug = 'acme'`); err != nil {
-		t.Fatal(err)
+	super := p.MustSuper(t)
+	for _, statement := range []string{
+		`select set_config('app.tenant_id', id::text, false) from tenants where slug = 'acme'`,
+		`insert into old_media (tenant_id, file) select id, repeat('A', 26) || '.jpg' from tenants where slug = 'acme'`,
+		`insert into unused_media (tenant_id, due, file) select tenant_id, now(), file from old_media`,
+	} {
+		if _, err := super.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := p.MustSuper(t).Exec(t.Context(), `
 		update products set images = '[{"id":1,"position":1,"file":"AAAAAAAAAAAAAAAAAAAAAAAAAA.jpg","bytes":1}]'

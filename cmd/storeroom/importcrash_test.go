@@ -75,7 +75,7 @@ func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 func (p program) mustKillImport(t *testing.T, db *pgx.Conn, condition string, args ...string) {
 	t.Helper()
 	running := start(t, p.dir, p.environ, append([]string{"import"}, args...)...)
-	for range poll(t, 60*time.Second) {
+	for range poll(t) {
 		if p.mustExist(t, db, "killed", condition) {
 			break
 		}
@@ -138,6 +138,10 @@ func (p program) mustStorePictures(t *testing.T, db *pgx.Conn, dir string) {
 	if err := jpeg.Encode(&content, image.NewGray(image.Rect(0, 0, 30, 20)), nil); err != nil {
 		t.Fatal(err)
 	}
+	const setTenant = `select set_config('app.tenant_id', id::text, false) from tenants where slug = 'whole'`
+	if _, err := db.Exec(t.Context(), setTenant); err != nil {
+		t.Fatal(err)
+	}
 	for n := range 10 {
 		name := strings.Repeat(string(rune('A'+n)), 26) + ".jpg"
 		path := filepath.Join(dir, name[:2], name)
@@ -145,6 +149,7 @@ func (p program) mustStorePictures(t *testing.T, db *pgx.Conn, dir string) {
 			t.Fatal(err)
 		}
 		for _, statement := range []string{
+			`insert into old_media (tenant_id, file) select id, $1 from tenants where slug = 'whole' and $2 <> ''`,
 			`insert into unused_media (tenant_id, due, file) select id, now() + interval '1 hour', $1 from tenants
 			  where slug = 'whole' and $2 <> ''`,
 			`update products

@@ -21,7 +21,7 @@ var allowedImports = map[string][]string{
 		"migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission",
 		"tenancy/money", "tenancy/people",
 	},
-	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit"},
+	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit", "tenancy"},
 	"cmd/storeroom/server": {
 		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "keys",
 		"keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/admission",
@@ -38,9 +38,10 @@ var allowedImports = map[string][]string{
 	"api/docs":    {},
 	"api/imports": {
 		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy",
-		"tenancy/admission", "tenancy/changeplan", "tenancy/csvcell", "tenancy/money", "tenancy/paging",
+		"tenancy/admission", "tenancy/changeplan", "tenancy/csvcell", "tenancy/feed/webhooks", "tenancy/idempotency",
+		"tenancy/money", "tenancy/paging",
 	},
-	"api/imports/table": {"tenancy/money"},
+	"api/imports/table": {"tenancy", "tenancy/money"},
 	"api/settings": {
 		"api/imports", "api/settings/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit",
 		"reports", "reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
@@ -57,7 +58,7 @@ var allowedImports = map[string][]string{
 	"reports/export": {
 		"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money",
 	},
-	"reports/sales":         {"catalog", "reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
+	"reports/sales":         {"catalog", "reports/sums", "tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging"},
 	"reports/sums":          {"tenancy/money"},
 	"tenancy":               {"tenancy/admission"},
 	"tenancy/admission":     {"tenancy/threads"},

@@ -37,14 +37,21 @@ func (c console) keyCommand() *cli.Command {
 				describe("storeroom key list --tenant acme"),
 				tenantFlag()),
 			c.operatorCommand("revoke", "permanently disable a key", revokeKey,
-				describe("storeroom key revoke --tenant acme --id 7"),
-				tenantFlag(), id()),
+				describe("storeroom key revoke --tenant acme --id 7",
+					"The webhooks that it made are paused, unless --keep-webhooks is given."),
+				tenantFlag(), id(), keepWebhooksFlag()),
 			c.operatorCommand("roll", "create a key that replaces another one, and print it; it cannot be shown again", rollKey,
 				describe("storeroom key roll --tenant acme --id 7 --overlap 1h"),
 				tenantFlag(), id(),
 				&cli.StringFlag{Name: "overlap", Value: "24h", Usage: "how long the old key stays active: " + overlapValues}),
 		},
 	}
+}
+
+const keepWebhooks = "keep-webhooks"
+
+func keepWebhooksFlag() cli.Flag {
+	return &cli.BoolFlag{Name: keepWebhooks, Usage: "let the webhooks go on; the operator becomes responsible for them"}
 }
 
 // keyJSON is the JSON form of a key. Key is set only when the key is created.
@@ -157,7 +164,11 @@ func keyState(k keys.Key) string {
 
 func revokeKey(ctx context.Context, o operation) error {
 	id := o.cmd.Int64("id")
-	if err := o.keys().Revoke(ctx, o.tenant.ID, tenancy.Operator, id); err != nil {
+	revoke := o.keys().Revoke
+	if o.cmd.Bool(keepWebhooks) {
+		revoke = o.keys().RevokeAndKeep
+	}
+	if err := revoke(ctx, o.tenant.ID, tenancy.Operator, id); err != nil {
 		return o.keyError(err)
 	}
 	result := struct {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 )
 
 // A process that is killed has written what is older than ten seconds, and one that shuts down
@@ -21,9 +20,17 @@ func TestUsageOutlivesTheProcess(t *testing.T) {
 	}
 	send := func(server *process, n int) {
 		t.Helper()
-		for range n {
-			if status := get(t, server.address(t)+"/api/me", key.Key); status != 200 {
+		served := 0
+		for range poll(t) {
+			switch status := get(t, server.address(t)+"/api/me", key.Key); status {
+			case 200:
+				served++
+			case 503: // on a busy machine
+			default:
 				t.Fatalf("GET /api/me = %d, want 200", status)
+			}
+			if served == n {
+				break
 			}
 		}
 	}
@@ -35,7 +42,7 @@ func TestUsageOutlivesTheProcess(t *testing.T) {
 	}
 	server = start(t, p.dir, p.environ, "serve")
 	send(server, 7)
-	for range poll(t, 10*time.Second) {
+	for range poll(t) {
 		if stored() == 12 {
 			break
 		}

@@ -20,10 +20,27 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
+// A service manager that sends SIGHUP to reload a configuration does not end the instance.
+func TestServeIgnoresHangups(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir(), newProgram(t).environ, "serve")
+	base := server.address(t)
+	for range 3 {
+		if err := server.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.awaitLog(t, "SIGHUP is ignored: to use a new configuration, restart the instance")
+	if status := get(t, base+"/readyz", ""); status != 200 {
+		t.Errorf("/readyz after SIGHUP = %d, want 200", status)
+	}
+	server.stop(t)
+}
+
 // After a signal, the instance first reports that it is not ready. It still answers running and new requests.
 func TestServeShutsDownGracefully(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_DRAIN=1s")
+	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_DRAIN=5s")
 	key := p.mustKey(t, "acme", "1000")
 	server := start(t, p.dir, p.environ, "serve")
 	base := server.address(t)
@@ -40,7 +57,7 @@ func TestServeShutsDownGracefully(t *testing.T) {
 	if err := server.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	for range poll(t, 900*time.Millisecond) {
+	for range poll(t) {
 		if get(t, base+"/readyz", "") == 503 {
 			break
 		}
@@ -112,7 +129,7 @@ func TestARunningExportCompletesDuringShutdown(t *testing.T) {
 	p.mustLargeProducts(t, s)
 	export := s.mustDownload(t)
 	server.terminate(t)
-	for range poll(t, 5*time.Second) { // until the port is closed and only the export is left
+	for range poll(t) { // until the port is closed and only the export is left
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		if err != nil {
 			break
@@ -174,7 +191,7 @@ func (p program) mustBlock(t *testing.T, s sender) <-chan reply {
 		r, _ := s.send(t.Context(), message{method: "GET", path: "/api/products"})
 		response <- r
 	}()
-	for range poll(t, 10*time.Second) {
+	for range poll(t) {
 		var blocked bool
 		err := observer.QueryRow(t.Context(), `
 			select exists (
@@ -195,7 +212,7 @@ func TestASecondSignalTerminatesTheProgram(t *testing.T) {
 	server := start(t, p.dir, p.environ, "serve")
 	server.address(t)
 	server.terminate(t)
-	for range poll(t, 10*time.Second) { // the handler of the first signal may not be removed yet
+	for range poll(t) { // the handler of the first signal may not be removed yet
 		if err := server.Process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
 			break
 		}

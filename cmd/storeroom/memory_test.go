@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"github.com/prometheus/procfs"
 )
@@ -39,7 +38,7 @@ func waitForMemory(t *testing.T, pid, limit int) {
 		t.Fatal(err)
 	}
 	var used uint64
-	for range poll(t, time.Minute) {
+	for range poll(t) {
 		status, err := process.NewStatus()
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/storeroom/storeroom/keys"
 )
@@ -46,7 +45,7 @@ func TestMetricsMatchTheTable(t *testing.T) {
 
 	// The lag of the listener is measured once a second.
 	var scraped string
-	for range poll(t, 5*time.Second) {
+	for range poll(t) {
 		scraped = string(fetch(t, server.opsAddress(t)+"/metrics"))
 		if strings.Contains(scraped, "storeroom_auth_invalidation_lag_seconds") {
 			break

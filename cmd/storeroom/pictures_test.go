@@ -77,7 +77,7 @@ func TestAKilledUploadLeavesNoFile(t *testing.T) {
 	exec(`update unused_media set due = now()`)
 	start(t, p.dir, p.environ, "serve").address(t) // it deletes unused files
 	var images, reserved int
-	for range poll(t, time.Minute) {
+	for range poll(t) {
 		err := super.QueryRow(t.Context(), `
 			select (select sum(jsonb_array_length(images)) from products), (select count(*) from unused_media)`,
 		).Scan(&images, &reserved)

@@ -36,7 +36,9 @@ func (c console) serve(ctx context.Context) error {
 		return err
 	}
 	cfg.LogFormat = cmp.Or(cfg.LogFormat, "json")
-	return server.Run(ctx, server.Options{Config: cfg, Version: version, Stderr: c.stderr})
+	return server.Run(ctx, server.Options{
+		Config: cfg, Version: version, Stderr: c.stderr, IgnoreHangup: true,
+	})
 }
 
 // unlessInterrupted returns nil instead of the error that a signal during the start causes.

@@ -99,6 +99,8 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	} {
 		w.open(t, v, to+page, nil, 200)
 	}
+	w.open(t, v, to+"/confirm?next="+mark, nil, 200)
+	w.open(t, v, to+"/confirm", url.Values{"next": {mark}, "password": {mark}}, 200)
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
 	w.importFile(t, v, to+"/imports")
 	w.openPlan(t, v, to+"/plans")

@@ -75,7 +75,7 @@ var budgets = []struct {
 		"POST /api/categories",
 		testRequest{path: "/api/categories", body: `{"name":"` + mark + ` b"}`, save: "other category", want: 201}, 1, 2,
 	},
-	{"GET /api/categories", testRequest{path: "/api/categories?search=" + mark, want: 200}, 1, 3},
+	{"GET /api/categories", testRequest{path: "/api/categories?search=" + mark, want: 200}, 1, 4},
 	{"GET /api/categories/{id}", testRequest{path: "/api/categories/{category}", want: 200}, 1, 2},
 	{
 		"PATCH /api/categories/{id}",
@@ -90,7 +90,7 @@ var budgets = []struct {
 		"POST /api/sellers",
 		testRequest{path: "/api/sellers", body: `{"name":"` + mark + ` b"}`, save: "other seller", want: 201}, 1, 2,
 	},
-	{"GET /api/sellers", testRequest{path: "/api/sellers?search=" + mark, want: 200}, 1, 3},
+	{"GET /api/sellers", testRequest{path: "/api/sellers?search=" + mark, want: 200}, 1, 4},
 	{"GET /api/sellers/{id}", testRequest{path: "/api/sellers/{seller}", want: 200}, 1, 2},
 	{
 		"PATCH /api/sellers/{id}",
@@ -105,7 +105,7 @@ var budgets = []struct {
 		"POST /api/warehouses",
 		testRequest{path: "/api/warehouses", body: `{"name":"` + mark + ` b"}`, save: "other warehouse", want: 201}, 1, 2,
 	},
-	{"GET /api/warehouses", testRequest{path: "/api/warehouses?search=" + mark, want: 200}, 1, 3},
+	{"GET /api/warehouses", testRequest{path: "/api/warehouses?search=" + mark, want: 200}, 1, 4},
 	{"GET /api/warehouses/{id}", testRequest{path: "/api/warehouses/{warehouse}", want: 200}, 1, 2},
 	{
 		"PATCH /api/warehouses/{id}",
@@ -133,7 +133,7 @@ var budgets = []struct {
 		"GET /api/products",
 		testRequest{path: "/api/products?per_page=100&search=" + mark + "-sku&tag=" + mark, want: 200}, 2, 5,
 	},
-	{"GET /api/products", testRequest{path: "/api/products?per_page=100&sort=price", want: 200}, 1, 4},
+	{"GET /api/products", testRequest{path: "/api/products?per_page=100&sort=price", want: 200}, 1, 5},
 	{"GET /api/products/{id}", testRequest{path: "/api/products/{product}", want: 200}, 1, 2},
 	{"GET /api/products/sku/{sku}", testRequest{path: "/api/products/sku/" + mark + "-sku-x", want: 200}, 1, 2},
 	{
@@ -146,7 +146,7 @@ var budgets = []struct {
 	},
 	{"DELETE /api/products/{id}", testRequest{path: "/api/products/{other product}", want: 204}, 2, 8},
 	{"GET /api/products/export", testRequest{path: "/api/products/export?search=" + mark, want: 200}, 4, 10},
-	{"GET /api/products/export", testRequest{path: "/api/products/export?format=ndjson", want: 200}, 2, 6},
+	{"GET /api/products/export", testRequest{path: "/api/products/export?format=ndjson", want: 200}, 2, 8},
 	{"GET /api/stock/export", testRequest{path: "/api/stock/export?search=" + mark, want: 200}, 6, 14},
 	{
 		"POST /api/products/{id}/images",
@@ -174,7 +174,7 @@ var budgets = []struct {
 	},
 	{
 		"GET /api/products/{id}/inventory/adjustments",
-		testRequest{path: "/api/products/{product}/inventory/adjustments?per_page=100", want: 200}, 1, 4,
+		testRequest{path: "/api/products/{product}/inventory/adjustments?per_page=100", want: 200}, 1, 5,
 	},
 
 	{
@@ -186,7 +186,7 @@ var budgets = []struct {
 		testRequest{path: "/api/channels", body: `{"identifier":"` + mark + `2","label":"` + mark + `2"}`, want: 201}, 1,
 		2,
 	},
-	{"GET /api/channels", testRequest{path: "/api/channels", want: 200}, 1, 3},
+	{"GET /api/channels", testRequest{path: "/api/channels", want: 200}, 1, 4},
 	{"GET /api/channels/{identifier}", testRequest{path: "/api/channels/" + mark, want: 200}, 1, 2},
 	{
 		"PATCH /api/channels/{identifier}",
@@ -229,7 +229,7 @@ var budgets = []struct {
 			path: "/api/orders/" + mark + "-order-s/refunds",
 			body: `{"amount":"` + euro + `","restock":true,"restock_items":[{"line":1,"quantity":1}]}`, want: 201,
 		},
-		4, 25,
+		4, 26,
 	},
 	{
 		"POST /api/orders/{number}/cancel",
@@ -243,8 +243,8 @@ var budgets = []struct {
 		"GET /api/orders",
 		testRequest{path: "/api/orders?per_page=100&customer_id=" + mark + "&channel=" + mark, want: 200}, 1, 4,
 	},
-	{"GET /api/orders/export", testRequest{path: "/api/orders/export?format=xlsx", want: 200}, 3, 10},
-	{"GET /api/order-items/export", testRequest{path: "/api/order-items/export?search=" + mark, want: 200}, 5, 14},
+	{"GET /api/orders/export", testRequest{path: "/api/orders/export?format=xlsx", want: 200}, 4, 12},
+	{"GET /api/order-items/export", testRequest{path: "/api/order-items/export?search=" + mark, want: 200}, 10, 14},
 	{"GET /api/refunds/export", testRequest{path: "/api/refunds/export?channel=" + mark, want: 200}, 5, 14},
 	{"GET /api/orders/{number}", testRequest{path: "/api/orders/" + mark + "-order-x", want: 200}, 1, 4},
 	{
@@ -261,7 +261,7 @@ var budgets = []struct {
 	},
 
 	{"GET /api/customers", testRequest{path: "/api/customers?search=" + mark, want: 200}, 1, 4},
-	{"GET /api/customers/export", testRequest{path: "/api/customers/export", want: 200}, 1, 4},
+	{"GET /api/customers/export", testRequest{path: "/api/customers/export", want: 200}, 2, 6},
 	{"GET /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark, want: 200}, 1, 2},
 	{"GET /api/customers/{customer_id}/data", testRequest{path: "/api/customers/" + mark + "/data", want: 200}, 20, 40},
 	{"DELETE /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark + "-none", want: 404}, 2, 7},
@@ -278,8 +278,8 @@ var budgets = []struct {
 			body: `{"filter":{"search":"` + mark + `"},"set":{"cost":"` + euro + `"}}`,
 		}, 45, 72,
 	},
-	{"GET /api/plans", testRequest{path: "/api/plans?per_page=100", want: 200}, 1, 3},
-	{"GET /api/plans/{id}", testRequest{path: "/api/plans/{plan}?action=updated", want: 200}, 5, 10},
+	{"GET /api/plans", testRequest{path: "/api/plans?per_page=100", want: 200}, 1, 4},
+	{"GET /api/plans/{id}", testRequest{path: "/api/plans/{plan}?action=updated", want: 200}, 6, 10},
 	{"POST /api/plans/{id}/apply", testRequest{path: "/api/plans/{plan}/apply", body: `{}`, want: 200}, 40, 80},
 	{"POST /api/plans/{id}/cancel", testRequest{path: "/api/plans/{plan}/cancel", want: 409}, 10, 15},
 	{"POST /api/plans/{id}/undo", testRequest{path: "/api/plans/{plan}/undo", want: 200}, 40, 80},
@@ -298,11 +298,11 @@ var budgets = []struct {
 	{"GET /api/archive", testRequest{path: "/api/archive", want: 200}, 31, 34},
 	{
 		"POST /api/imports",
-		testRequest{path: "/api/imports", body: importForm, header: formHeader, save: "import", want: 202}, 9, 11,
+		testRequest{path: "/api/imports", body: importForm, header: formHeader, save: "import", want: 202}, 10, 13,
 	},
-	{"GET /api/imports", testRequest{path: "/api/imports?per_page=100", want: 200}, 1, 3},
+	{"GET /api/imports", testRequest{path: "/api/imports?per_page=100", want: 200}, 1, 4},
 	{"GET /api/imports/{id}", testRequest{path: "/api/imports/{import}", want: 200}, 2, 4},
-	{"GET /api/imports/{id}/rows", testRequest{path: "/api/imports/{import}/rows?kind=order", want: 200}, 3, 6},
+	{"GET /api/imports/{id}/rows", testRequest{path: "/api/imports/{import}/rows?kind=order", want: 200}, 4, 6},
 	{"GET /api/imports/{id}/refused.csv", testRequest{path: "/api/imports/" + big + "/refused.csv", want: 404}, 1, 2},
 	{"POST /api/imports/{id}/cancel", testRequest{path: "/api/imports/{import}/cancel", want: 202}, 10, 15},
 	{"POST /api/imports/{id}/undo", testRequest{path: "/api/imports/{import}/undo", want: 409}, 7, 10},
@@ -329,7 +329,7 @@ var budgets = []struct {
 	{"POST /api/reports/custom", testRequest{path: "/api/reports/custom", want: 200,
 		body: `{"from":"2026-03-01","to":"2026-03-31","metrics":["revenue","orders","margin_percent"],
 			"group_by":"category","filters":{"channel":["` + mark + `"],"category_id":[{category}]},"explain":true}`}, 1, 8},
-	{"GET /api/reports/reconcile", testRequest{path: "/api/reports/reconcile?" + march, want: 200}, 1, 11},
+	{"GET /api/reports/reconcile", testRequest{path: "/api/reports/reconcile?" + march, want: 200}, 1, 16},
 	{
 		"GET /api/reports/export/{type}",
 		testRequest{path: "/api/reports/export/sales-summary?format=xlsx&compare=true&" + march, want: 200}, 1, 6,
@@ -338,7 +338,7 @@ var budgets = []struct {
 	{"GET /api/reports/export/{type}", testRequest{path: "/api/reports/export/channels?" + march, want: 200}, 1, 5},
 	{
 		"GET /api/reports/export/{type}",
-		testRequest{path: "/api/reports/export/customers?channel=" + mark + "&" + march, want: 200}, 1, 5,
+		testRequest{path: "/api/reports/export/customers?channel=" + mark + "&" + march, want: 200}, 2, 7,
 	},
 }
 

@@ -43,7 +43,11 @@ type tracedServer struct {
 // startTraced starts a server that records everything. The variables override the defaults.
 func startTraced(t *testing.T, c *collector, variables ...string) *tracedServer {
 	t.Helper()
-	p := newProgram(t)
+	return newProgram(t).startTraced(t, c, variables...)
+}
+
+func (p program) startTraced(t *testing.T, c *collector, variables ...string) *tracedServer {
+	t.Helper()
 	w := &tracedServer{program: p, collector: c, redis: privateRedis(t), keys: map[string]string{}}
 	w.program = p.with(append([]string{
 		"REDIS_URL=" + w.redis, "STOREROOM_LOG_LEVEL=debug", "STOREROOM_OPS_ADDR=127.0.0.1:0",
@@ -205,7 +209,7 @@ func (w *tracedServer) scrape(t *testing.T) []byte {
 // fetch requires status 200 and returns the body.
 func fetch(t *testing.T, address string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", address, nil)
 	if err != nil {

@@ -51,8 +51,9 @@ func (c console) userCommand() *cli.Command {
 				describe("storeroom user role --tenant acme --email ann@example.com --role viewer"),
 				tenantFlag(), email(), role()),
 			c.operatorCommand("remove", "remove a member from a tenant", removeUser,
-				describe("storeroom user remove --tenant acme --email ann@example.com"),
-				tenantFlag(), email()),
+				describe("storeroom user remove --tenant acme --email ann@example.com",
+					"The webhooks that the member made are paused, unless --keep-webhooks is given."),
+				tenantFlag(), email(), keepWebhooksFlag()),
 		},
 	}
 }
@@ -242,6 +243,9 @@ func changeRole(ctx context.Context, o operation) error {
 
 func removeUser(ctx context.Context, o operation) error {
 	return o.changeMember(ctx, "is no longer a member of", func(user int64) error {
+		if o.cmd.Bool(keepWebhooks) {
+			return o.people().RemoveAndKeep(ctx, o.tenant.ID, tenancy.Operator, user)
+		}
 		return o.people().Remove(ctx, o.tenant.ID, tenancy.Operator, user)
 	})
 }

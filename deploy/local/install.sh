@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs packages for private servers and tests:
-# install.sh [postgresql] [redis] [chromium] [haproxy] [prometheus] [shellcheck] [systemd]
+# install.sh [postgresql] [redis] [chromium] [haproxy] [pgbouncer] [prometheus] [shellcheck] [systemd] [npm]
 #
 # Prints and changes nothing if everything is installed. Otherwise it installs the
 # distribution's packages, as root with apt-get, and prevents them from starting servers or
@@ -49,6 +49,11 @@ have_haproxy() {
     command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ]
 }
 
+# Debian installs it in a directory that is only in root's PATH.
+have_pgbouncer() {
+    command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ]
+}
+
 # Only promtool is needed of Prometheus.
 have_prometheus() {
     command -v promtool >/dev/null
@@ -59,24 +64,32 @@ have_systemd() {
     command -v systemd-analyze >/dev/null
 }
 
+have_npm() {
+    command -v node >/dev/null && command -v npm >/dev/null
+}
+
 need_postgres=no
 need_redis=no
 need_chromium=no
 need_haproxy=no
+need_pgbouncer=no
 need_prometheus=no
 need_shellcheck=no
 need_systemd=no
+need_npm=no
 for name in "$@"; do
     case $name in
     postgresql) have_postgres || need_postgres=yes ;;
     redis) have_redis || need_redis=yes ;;
     chromium) have_chromium || need_chromium=yes ;;
     haproxy) have_haproxy || need_haproxy=yes ;;
+    pgbouncer) have_pgbouncer || need_pgbouncer=yes ;;
     prometheus) have_prometheus || need_prometheus=yes ;;
     shellcheck) command -v shellcheck >/dev/null || need_shellcheck=yes ;;
     systemd) have_systemd || need_systemd=yes ;;
+    npm) have_npm || need_npm=yes ;;
     *)
-        echo "install.sh: unknown name $name: it knows postgresql, redis, chromium, haproxy, prometheus, shellcheck and systemd" >&2
+        echo "install.sh: unknown name $name: it knows postgresql, redis, chromium, haproxy, pgbouncer, prometheus, shellcheck, systemd and npm" >&2
         exit 2
         ;;
     esac
@@ -87,9 +100,11 @@ packages=
 [ $need_redis = no ] || packages="$packages redis-server"
 [ $need_chromium = no ] || packages="$packages chromium"
 [ $need_haproxy = no ] || packages="$packages haproxy"
+[ $need_pgbouncer = no ] || packages="$packages pgbouncer"
 [ $need_prometheus = no ] || packages="$packages prometheus"
 [ $need_shellcheck = no ] || packages="$packages shellcheck"
 [ $need_systemd = no ] || packages="$packages systemd"
+[ $need_npm = no ] || packages="$packages nodejs npm"
 [ -n "$packages" ] || exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
@@ -100,9 +115,11 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     [ -n "$missing" ] || or=
     [ $need_chromium = no ] || missing="${missing:+$missing and }Chromium (or Google Chrome) on the PATH"
     [ $need_haproxy = no ] || missing="${missing:+$missing and }HAProxy"
+    [ $need_pgbouncer = no ] || missing="${missing:+$missing and }PgBouncer"
     [ $need_prometheus = no ] || missing="${missing:+$missing and }promtool of Prometheus"
     [ $need_shellcheck = no ] || missing="${missing:+$missing and }ShellCheck"
     [ $need_systemd = no ] || missing="${missing:+$missing and }systemd-analyze of systemd"
+    [ $need_npm = no ] || missing="${missing:+$missing and }Node.js with npm"
     how="install it with your system's packages (Homebrew: postgresql@17, redis)"
     if command -v apt-get >/dev/null; then
         # shellcheck disable=SC2086,SC2116 # to leave single blanks
@@ -162,6 +179,7 @@ quiet_apt install -y --no-install-recommends $packages
 if [ -d /run/systemd/system ]; then
     [ $need_redis = no ] || systemctl --quiet disable redis-server
     [ $need_haproxy = no ] || systemctl --quiet disable haproxy
+    [ $need_pgbouncer = no ] || systemctl --quiet disable pgbouncer
     [ $need_prometheus = no ] || systemctl --quiet disable prometheus
 fi
 

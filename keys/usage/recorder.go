@@ -34,9 +34,8 @@ type Recorder struct {
 	shards [8]shard
 
 	// Only the writer uses these fields.
-	rows    map[rowID]*row
-	errors  map[keyID][]Error // the last ones, of keys in rows
-	failing bool              // the last write failed
+	rows   map[rowID]*row
+	errors map[keyID][]Error // the last ones, of keys in rows
 
 	close context.CancelFunc
 	tasks sync.WaitGroup
@@ -135,20 +134,14 @@ func (r *Recorder) Record(p *keys.Principal, q Request) {
 
 func (r *Recorder) run(ctx context.Context) {
 	tick := time.Tick(flushInterval)
+	problems := tenancy.Problems{Begins: "usage of keys is not stored", Ends: "usage of keys is stored again"}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick:
 		}
-		switch err := r.flush(context.WithoutCancel(ctx)); {
-		case err != nil && !r.failing:
-			r.failing = true
-			r.logger.WarnContext(ctx, "usage of keys is not stored; the next try is in 5 seconds", "error", err)
-		case err == nil && r.failing:
-			r.failing = false
-			r.logger.InfoContext(ctx, "usage of keys is stored again")
-		}
+		problems.Report(ctx, r.logger, nil, r.flush(context.WithoutCancel(ctx)))
 	}
 }
 

@@ -1,11 +1,12 @@
 -- The lines of migrations/schema.sql, each with the object that it belongs to. Kind 1 is
 -- a table, 2 a sequence without a column and 3 a function; part and n sort the lines of an object.
+-- The order of the columns of schema_migrations depends on when the database was created.
 with tables as (
     select oid, relname, relacl, relowner, reloptions, relname = 'schema_migrations' as last
       from pg_class
      where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace
 ), columns as (
-    select t.oid, a.attnum,
+    select t.oid, case when not t.last then a.attnum end as attnum,
            format('    %s %s%s%s%s', rpad(a.attname, max(length(a.attname)) over (partition by t.oid)),
                format_type(a.atttypid, a.atttypmod),
                case when a.attcollation <> y.typcollation then ' collate ' || quote_ident(l.collname) end,

@@ -157,7 +157,7 @@ func ArchiveItems(rows Rows[sales.ItemFact]) Sheet {
 	}, rows)
 }
 
-// ArchiveRefunds returns refunds as they are stored.
+// ArchiveRefunds returns refunds as they are stored, with all of their shares.
 func ArchiveRefunds(rows Rows[sales.RefundFact]) Sheet {
 	type r = sales.RefundFact
 	return newSheet("refunds", []column[r]{
@@ -166,5 +166,10 @@ func ArchiveRefunds(rows Rows[sales.RefundFact]) Sheet {
 		archiveColumn("amount", func(r r) cell { return amountOf(r.Amount) }),
 		archiveColumn("reference", func(r r) cell { return optional(r.Reference, textOf) }),
 		archiveColumn("content", func(r r) cell { return hexOf(r.Content) }),
+		archiveColumn("tax", func(r r) cell { return amountOf(r.Tax) }),
+		archiveColumn("shipping", func(r r) cell { return amountOf(r.Shipping) }),
+		archiveColumn("restock", func(r r) cell { return trueOf(r.Restock) }),
+		archiveColumn("named", func(r r) cell { return trueOf(r.Named) }),
+		archiveColumn("items", func(r r) cell { return textOf(joinShares(r.Shares())) }),
 	}, rows)
 }

@@ -21,26 +21,33 @@ import (
 // the compared day, and the changes.
 func Days(s reports.Summary) Sheet {
 	now := func(p reports.DayPair) reports.Sums { return p.Now.Sums }
+	pair := func(p reports.DayPair) (now, before reports.Sums) { return p.Now.Sums, p.Before.Sums }
+	first, last := reports.AtEnd(reports.DayColumns)
 	columns := []column[reports.DayPair]{{"date", 12, func(p reports.DayPair) cell { return dayOf(p.Now.Day) }}}
-	columns = append(columns, metricColumns(reports.DayColumns, "", now)...)
+	columns = append(columns, metricColumns(first, "", now)...)
 	if s.Previous != nil {
 		columns = append(columns, column[reports.DayPair]{
 			"compared_date", 15, func(p reports.DayPair) cell { return dayOf(p.Before.Day) },
 		})
-		columns = append(columns, changeColumns(func(p reports.DayPair) (now, before reports.Sums) {
-			return p.Now.Sums, p.Before.Sums
-		})...)
+		columns = append(columns, changeColumns(firstFigures, pair)...)
+	}
+	columns = append(columns, metricColumns(last, "", now)...)
+	if s.Previous != nil {
+		columns = append(columns, changeColumns(lastFigures, pair)...)
 	}
 	return newSheet("Daily", columns, listRows(s.PairDays()))
 }
 
+// The figures of comparisons. Columns that were added later come after all others.
+var firstFigures, lastFigures = reports.AtEnd(reports.Figures)
+
 // changeColumns returns each figure of before and its change in percent.
-func changeColumns[T any](sums func(T) (now, before reports.Sums)) []column[T] {
-	columns := metricColumns(reports.Figures, "compared_", func(row T) reports.Sums {
+func changeColumns[T any](figures []reports.Column, sums func(T) (now, before reports.Sums)) []column[T] {
+	columns := metricColumns(figures, "compared_", func(row T) reports.Sums {
 		_, before := sums(row)
 		return before
 	})
-	for _, c := range reports.Figures {
+	for _, c := range figures {
 		name := c.Name + "_change_percent"
 		columns = append(columns, column[T]{name, float64(len(name) + 2), func(row T) cell {
 			return optional(c.Change(sums(row)), percentOf)
@@ -59,10 +66,7 @@ func Summary(s reports.Summary, currency string) []Sheet {
 	channels := []column[reports.ChannelPair]{
 		{"channel", 20, func(p reports.ChannelPair) cell { return textOf(p.Now.Channel) }},
 	}
-	channels = append(channels, metricColumns(reports.GroupColumns, "", sumsOfChannel)...)
-	if s.Previous != nil {
-		channels = append(channels, changeColumns(sumsOfPair)...)
-	}
+	channels = appendChannelFigures(channels, reports.GroupColumns, s.Previous != nil)
 	sheets := []Sheet{
 		figureSheet("Summary", figures), Days(s), newSheet("Channels", channels, listRows(s.PairChannels())),
 	}
@@ -72,18 +76,36 @@ func Summary(s reports.Summary, currency string) []Sheet {
 	return sheets
 }
 
+// appendChannelFigures appends columns and, if there is a comparison, those of the compared range and the changes.
+func appendChannelFigures(
+	columns []column[reports.ChannelPair], figures []reports.Column, compares bool,
+) []column[reports.ChannelPair] {
+	first, last := reports.AtEnd(figures)
+	columns = append(columns, metricColumns(first, "", sumsOfChannel)...)
+	if compares {
+		columns = append(columns, changeColumns(firstFigures, sumsOfPair)...)
+	}
+	columns = append(columns, metricColumns(last, "", sumsOfChannel)...)
+	if compares {
+		columns = append(columns, changeColumns(lastFigures, sumsOfPair)...)
+	}
+	return columns
+}
+
 func comparisonFigures(s reports.Summary) []figure {
 	now, before := s.Total, s.Previous.Total
 	figures := append(periodFigures(s.Previous.Range),
 		figure{"total_revenue", amountOf(before.Revenue)},
 		figure{"revenue_change_percent", optional(reports.Change(int64(now.Revenue), int64(before.Revenue)), percentOf)},
 		figure{"orders_change_percent", optional(reports.Change(now.Orders, before.Orders), percentOf)})
-	for _, c := range reports.Figures {
-		figures = append(figures, figure{c.Name, figureOf(c.Of(before), c.Metric.Unit)})
-	}
-	for _, c := range reports.Figures {
-		if c.Name != "revenue" && c.Name != "orders" {
-			figures = append(figures, figure{c.Name + "_change_percent", optional(c.Change(now, before), percentOf)})
+	for _, columns := range [][]reports.Column{firstFigures, lastFigures} {
+		for _, c := range columns {
+			figures = append(figures, figure{c.Name, figureOf(c.Of(before), c.Metric.Unit)})
+		}
+		for _, c := range columns {
+			if c.Name != "revenue" && c.Name != "orders" {
+				figures = append(figures, figure{c.Name + "_change_percent", optional(c.Change(now, before), percentOf)})
+			}
 		}
 	}
 	return figures
@@ -129,10 +151,7 @@ func Channels(c reports.Channels) Sheet {
 	columns = append(columns, column[reports.ChannelPair]{
 		"percent_of_total", 18, func(p reports.ChannelPair) cell { return percentOf(p.Now.PercentOfTotal) },
 	})
-	columns = append(columns, metricColumns(added, "", sumsOfChannel)...)
-	if c.Previous != nil {
-		columns = append(columns, changeColumns(sumsOfPair)...)
-	}
+	columns = appendChannelFigures(columns, added, c.Previous != nil)
 	return newSheet("Channels", columns, listRows(c.Pairs()))
 }
 

@@ -74,9 +74,10 @@ func customers(write func(reports.CustomerSums) error) error {
 }
 
 const (
+	netColumns    = ",net_gross_profit,net_margin_percent,units_returned,refunded_revenue,returned_cost"
 	channelHeader = "channel,label,revenue,orders,average_order_value,percent_of_total,gross_sales,discounts,refunds," +
 		"net_revenue,tax,shipping,total,items,units_sold,gross_profit,margin_percent,units_without_cost," +
-		"revenue_without_cost,costed_percent"
+		"revenue_without_cost,costed_percent" + netColumns
 	customerHeader = "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at"
 )
 
@@ -91,21 +92,21 @@ func TestCSVFiles(t *testing.T) {
 	}{
 		{"a sales summary by day", export.Days(s), `date,revenue,orders,average_order_value,items_sold,` +
 			`discounts,tax,refunds,gross_profit,margin_percent,units_without_cost,` +
-			`gross_sales,net_revenue,shipping,total,items,revenue_without_cost,costed_percent
-2026-03-01,100.00,3,33.33,7,5.50,19.00,0.00,-53.33,-66.66,1,105.50,100.00,4.90,123.90,4,20.00,80.00
-2026-03-02,0.00,0,0.00,0,0.00,0.00,123456789.01,0.00,0.00,0,0.00,-123456789.01,0.00,-123456789.01,0,0.00,0.00
+			`gross_sales,net_revenue,shipping,total,items,revenue_without_cost,costed_percent` + netColumns + `
+2026-03-01,100.00,3,33.33,7,5.50,19.00,0.00,-53.33,-66.66,1,105.50,100.00,4.90,123.90,4,20.00,80.00,-53.33,-66.66,0,0.00,0.00
+2026-03-02,0.00,0,0.00,0,0.00,0.00,123456789.01,0.00,0.00,0,0.00,-123456789.01,0.00,-123456789.01,0,0.00,0.00,0.00,,0,0.00,0.00
 `},
 		{"products", export.Products(products), `product_id,sku,name,` +
 			`units_sold,revenue,cost_total,gross_profit,margin_percent,units_without_cost,` +
-			`revenue_without_cost,costed_percent,gross_sales,discounts,refunds,net_revenue
-1042,00012345,"Mug, 12"" ""blue""",3,30.00,10.00,20.00,66.67,0,0.00,100.00,30.00,0.00,0.00,30.00
-,'=1+1,'-cmd|' /c calc'!A0,2,0.01,0.02,-0.01,-100.00,1,0.00,100.00,0.01,0.00,0.00,0.01
+			`revenue_without_cost,costed_percent,gross_sales,discounts,refunds,net_revenue` + netColumns + `
+1042,00012345,"Mug, 12"" ""blue""",3,30.00,10.00,20.00,66.67,0,0.00,100.00,30.00,0.00,0.00,30.00,20.00,66.67,0,0.00,0.00
+,'=1+1,'-cmd|' /c calc'!A0,2,0.01,0.02,-0.01,-100.00,1,0.00,100.00,0.01,0.00,0.00,0.01,-0.01,-100.00,0,0.00,0.00
 9007199254740993,''=1," _x0041_x0042_ <&> 界",2147483647,9999999999.99,0.00,9999999999.99,100.00,0,` +
-			`0.00,100.00,9999999999.99,0.00,0.00,9999999999.99
+			`0.00,100.00,9999999999.99,0.00,0.00,9999999999.99,9999999999.99,100.00,0,0.00,0.00
 `},
 		{"channels", export.Channels(reports.Channels{Rows: s.Channels}), channelHeader + `
-web,'=Web,100.00,3,33.33,100.00,105.50,5.50,0.00,100.00,19.00,4.90,123.90,4,7,-53.33,-66.66,1,20.00,80.00
-'-pos,Point of sale,0.00,0,0.00,0.00,` + `0.00,0.00,123456789.01,-123456789.01,0.00,0.00,-123456789.01,0,0,0.00,0.00,0,0.00,0.00
+web,'=Web,100.00,3,33.33,100.00,105.50,5.50,0.00,100.00,19.00,4.90,123.90,4,7,-53.33,-66.66,1,20.00,80.00,-53.33,-66.66,0,0.00,0.00
+'-pos,Point of sale,0.00,0,0.00,0.00,` + `0.00,0.00,123456789.01,-123456789.01,0.00,0.00,-123456789.01,0,0,0.00,0.00,0,0.00,0.00,0.00,,0,0.00,0.00
 `},
 		{"customers", export.Customers(customers, true), customerHeader + `
 0017,'@Ada,ada@example.com,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z

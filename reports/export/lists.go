@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -100,6 +101,7 @@ func OrderItems(rows Rows[sales.OrderLine]) Sheet {
 		{"shipping", 16, func(l l) cell { return amountOf(l.Shipping) }},
 		{"revenue", 16, func(l l) cell { return amountOf(l.Revenue()) }},
 		{"refunded", 16, func(l l) cell { return amountOf(l.Refunded) }},
+		{"units_returned", 16, func(l l) cell { return countOf(l.UnitsReturned) }},
 	}, rows)
 }
 
@@ -111,7 +113,21 @@ func Refunds(rows Rows[sales.OrderRefund]) Sheet {
 		{"refunded_at", 20, func(r r) cell { return momentOf(r.RefundedAt) }},
 		{"amount", 16, func(r r) cell { return amountOf(r.Amount) }},
 		{"reference", 30, func(r r) cell { return optional(r.Reference, textOf) }},
+		{"tax", 16, func(r r) cell { return amountOf(r.Tax) }},
+		{"shipping", 16, func(r r) cell { return amountOf(r.Shipping) }},
+		{"restock", 10, func(r r) cell { return trueOf(r.Restock) }},
+		{"named", 10, func(r r) cell { return trueOf(r.Named) }},
+		{"items", 40, func(r r) cell { return textOf(joinShares(r.Shares())) }},
 	}, rows)
+}
+
+// joinShares returns line:amount:revenue:units of each share, separated by blanks.
+func joinShares(shares []sales.RefundShare) string {
+	texts := make([]string, len(shares))
+	for i, s := range shares {
+		texts[i] = fmt.Sprintf("%d:%s:%s:%d", s.Line, s.Amount, s.Revenue, s.Units)
+	}
+	return strings.Join(texts, " ")
 }
 
 // CustomerList returns customers.

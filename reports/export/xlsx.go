@@ -435,7 +435,9 @@ func (c cell) formatted() string {
 	case amount, percent:
 		return strconv.FormatFloat(float64(c.number)/100, 'f', -1, 64)
 	case moment:
-		return strconv.FormatFloat(day1970+float64(c.number)/(24*60*60*1e6), 'f', -1, 64)
+		const day = 24 * 60 * 60 * 1e6
+		part := strconv.FormatFloat(float64(c.number%day)/day, 'f', 15, 64) // exact to the microsecond, unlike a sum of floats
+		return strconv.FormatInt(day1970+c.number/day, 10) + strings.TrimSuffix(strings.TrimRight(part[1:], "0"), ".")
 	}
 	return strconv.FormatInt(c.number, 10)
 }

@@ -152,14 +152,26 @@ type RefundFact struct {
 	Amount      money.Cents
 	Reference   *string
 	Content     []byte
+	Tax         money.Cents
+	Shipping    money.Cents
+	Restock     bool
+	Named       bool
+	StoredShares
 }
 
 // EachRefund calls f with every refund, by refunded_at and id.
 func (s *Store) EachRefund(ctx context.Context, tenant tenancy.ID, f func(RefundFact) error) error {
 	return walkAll(ctx, s, tenant, "refunds", `
-select r.id, r.refunded_at, r.amount, r.reference, r.content,
+select r.id, r.refunded_at, r.amount, r.reference, r.content, coalesce(r.tax, 0) as tax,
+       coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units,
        (select number from orders where tenant_id = $1 and id = r.order_id) as order_number
   from refunds r
+  left join lateral (
+       select array_agg(i.line order by i.line) as lines, array_agg(i.amount order by i.line) as amounts,
+              array_agg(i.revenue order by i.line) as revenues, array_agg(i.units order by i.line) as units
+         from refund_items i
+        where i.tenant_id = $1 and i.refund_id = r.id
+       ) s on true
  where r.tenant_id = $1 and (r.refunded_at, r.id) > ($2, $3)
  order by r.refunded_at, r.id
  limit 500`, []any{time.Time{}, int64(0)}, func(r RefundFact) []any { return []any{r.RefundedAt, r.ID} }, f)

@@ -140,8 +140,8 @@ func (b *cancelBatch) write(q *pgx.Batch) (more bool, err error) {
 		}
 	}
 	q.Queue(`
-		insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
-		select $1, *
+		insert into cancellations (tenant_id, order_id, placed_at, cancelled_at, net)
+		select $1, *, true
 		  from unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[])`,
 		b.tenant,
 		column(orders, func(o cancelled) int64 { return o.ID }),

@@ -20,7 +20,7 @@ const channelColumns = `identifier, label, takes_stock, when_short, warehouse_id
 func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, p paging.Page) (paging.List[Channel], error) {
 	var channels paging.List[Channel]
 	var counts []countRow
-	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+	err := s.db.Read(ctx, tenant, func(q *pgx.Batch) {
 		tenancy.QueueRows(q, &counts, `select count(*) from channels where tenant_id = $1`, tenant)
 		tenancy.QueueRows(q, &channels.Items, `
 			select `+channelColumns+`

@@ -78,7 +78,7 @@ func (s *Store) ListCustomers(ctx context.Context, tenant tenancy.ID, f Customer
 	sql := "\nselect " + customerColumns + "\n  from " + from + q.Conditions() + "\n order by " + id + " desc" +
 		q.Limit(limit, offset)
 	var counts []countRow
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		if !f.withoutTotal {
 			tenancy.QueueRows(b, &counts, count, countArgs...)
 		}

@@ -1,10 +1,8 @@
 package sales
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,63 +50,6 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 		return Count{}, fmt.Errorf("store %d customers: %w", len(customers), err)
 	}
 	return count, nil
-}
-
-// EraseCustomer permanently removes the name and the e-mail of a customer, and deletes the stored idempotency responses
-// that contain them. It can be called again after an error; the audit log records the first erasure. It returns
-// ErrNotFound if the customer does not exist.
-func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string, by tenancy.Actor) error {
-	var erased []idRow
-	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
-		// Wait for transactions that hold the customer: each may store a response with
-		// the name.
-		q.Queue(`select from customers where tenant_id = $1 and number = $2 for update`, tenant, id)
-		q.Queue(`
-			insert into audit_log (tenant_id, user_id, actor, address, action, target)
-			select $1, $3, $4, nullif($5, ''), 'customer.erase', number
-			  from customers
-			 where tenant_id = $1 and number = $2 and erased_at is null`, tenant, id, by.UserID, by.Name, by.Address)
-		tenancy.QueueRows(q, &erased, `
-			update customers
-			   set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
-			 where tenant_id = $1 and number = $2
-			returning id`, tenant, id)
-	})
-	if err == nil && len(erased) == 0 {
-		err = tenancy.ErrNotFound
-	}
-	if err == nil {
-		err = s.deleteResponses(ctx, tenant, id)
-	}
-	if err != nil {
-		return fmt.Errorf("erase customer: %w", err)
-	}
-	return nil
-}
-
-// deleteResponses deletes the stored idempotency responses that contain a customer.
-func (s *Store) deleteResponses(ctx context.Context, tenant tenancy.ID, id string) error {
-	part, err := customerPart(id)
-	if err != nil {
-		return err
-	}
-	// A separate transaction without a lock on the customer: a request that claims an expired key locks the stored
-	// response and may wait for the customer.
-	_, err = s.db.Exec(ctx, tenant, `
-		delete from idempotency_keys
-		 where tenant_id = $1 and position($2::bytea in body) > 0`, tenant, part)
-	return err
-}
-
-// customerPart returns the JSON that responses with a customer contain.
-func customerPart(id string) ([]byte, error) {
-	var encoded bytes.Buffer
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false) // as in responses
-	if err := encoder.Encode(id); err != nil {
-		return nil, err
-	}
-	return append([]byte(`"customer":{"id":`), bytes.TrimSpace(encoded.Bytes())...), nil
 }
 
 // queueCustomerLocks locks the customers of existing orders, as the foreign key locks

@@ -143,7 +143,7 @@ func appendQuoteV1(b []byte, text string) []byte {
 }
 
 // digest returns the SHA-256 of the refund's content, which is stored with the refund.
-// The encoding must never change.
+// The encoding must never change: each field has a different form, so that no two refunds have the same encoding.
 func (r Refund) digest() []byte {
 	b := strconv.AppendInt(nil, int64(r.Amount), 10)
 	if r.RefundedAt != nil {
@@ -154,6 +154,18 @@ func (r Refund) digest() []byte {
 	}
 	for _, item := range r.RestockItems {
 		b = fmt.Appendf(b, " %d %d", item.Line, item.Quantity)
+	}
+	if r.Tax != nil && r.Shipping != nil {
+		b = fmt.Appendf(b, " tax %d shipping %d", *r.Tax, *r.Shipping)
+	}
+	for _, item := range r.Items {
+		b = fmt.Appendf(b, " item %d", item.Line)
+		if item.Quantity != nil {
+			b = fmt.Appendf(b, " quantity %d", *item.Quantity)
+		}
+		if item.Amount != nil {
+			b = fmt.Appendf(b, " amount %d", *item.Amount)
+		}
 	}
 	sum := sha256.Sum256(b)
 	return sum[:]

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,10 +16,6 @@ import (
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
-
-// maxAttempts limits how often a batch starts over because other transactions changed
-// what it had read.
-const maxAttempts = 10
 
 // Ingest stores the new orders of rows in one transaction. An invalid row does not affect the others. An order that
 // already exists, or is in rows twice, counts once; the first order of rows gets the last item in stock.
@@ -53,7 +50,7 @@ func (s *Store) store(ctx context.Context, b *orderBatch) error {
 		switch {
 		case err == nil:
 			return nil
-		case changedAfterRead(err) && n < maxAttempts:
+		case changedAfterRead(err) && tenancy.Restart(ctx, n):
 			continue
 		case changedAfterRead(err):
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
@@ -70,11 +67,12 @@ func (s *Store) store(ctx context.Context, b *orderBatch) error {
 func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
 	err := s.db.UpdateInParts(ctx, b.tenant, b.read, b.write)
 	if errors.Is(err, errMissingVersions) {
-		insertErr := s.insertSoldProducts(ctx, b.tenant, b.missing)
+		inserted, insertErr := s.insertSoldProducts(ctx, b.tenant, b.missing)
 		// Another transaction inserts products; the next attempt finds them or waits again.
 		if insertErr != nil && tenancy.SQLState(insertErr) != "55P03" {
 			return insertErr
 		}
+		b.keepVersions(inserted)
 	}
 	return err
 }
@@ -101,7 +99,9 @@ type orderBatch struct {
 	channels  []channelRow
 	customers []storedCustomer
 	products  []soldProduct
-	missing   []string // SKUs, if write returns errMissingVersions
+	exported  []exportedProduct
+	missing   []soldKey              // if write returns errMissingVersions
+	versions  map[string]soldProduct // by SKU, as an earlier attempt has read or stored them
 	by        *catalog.Actor
 	stock     catalog.OrderStock
 	locked    bool         // the products that new orders take are locked
@@ -161,13 +161,17 @@ type (
 func (b *orderBatch) read(q *pgx.Batch) {
 	b.locked, b.computed, b.changes = false, false, nil
 	var channels, customers, skus []string
+	exported := map[soldKey]bool{}
 	for _, o := range b.valid {
 		channels = append(channels, o.Channel)
 		if o.Customer != nil {
 			customers = append(customers, o.Customer.ID)
 		}
 		for _, item := range o.Items {
-			if item.Sold == nil {
+			switch key := item.soldKey(); {
+			case key.Name != "":
+				exported[key] = true
+			case item.Sold == nil:
 				skus = append(skus, item.SKU)
 			}
 		}
@@ -185,6 +189,7 @@ func (b *orderBatch) read(q *pgx.Batch) {
 		queueStoredCustomers(q, b.tenant, distinct(customers), &b.customers)
 	}
 	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
+	queueExportedProducts(q, b.tenant, slices.SortedFunc(maps.Keys(exported), soldKey.compare), &b.exported)
 }
 
 func (b *orderBatch) queueExisting(q *pgx.Batch) {
@@ -260,7 +265,7 @@ func (b *orderBatch) compute(q *pgx.Batch) error {
 		return err
 	}
 	existing := b.existingByNumber()
-	products := b.productsBySKU()
+	products := b.soldProducts()
 	if err := b.checkVersions(existing, products); err != nil {
 		return err
 	}
@@ -287,7 +292,7 @@ func (b *orderBatch) existingByNumber() map[string]existingOrder {
 // decide sets the results of all rows and the sums of new orders, and calls create for the new orders, as they were
 // sent. It returns the ids of existing orders that were sent again.
 func (b *orderBatch) decide(
-	existing map[string]existingOrder, products map[string]*soldProduct, create func(*orderRow, []lineSums),
+	existing map[string]existingOrder, products soldProducts, create func(*orderRow, []lineSums),
 ) (resent []int64) {
 	for _, o := range b.rows {
 		o.result = Result{Number: o.Number, Outcome: Failed, Err: o.invalid.Err()}

@@ -11,7 +11,7 @@ import (
 )
 
 // newOrders returns the statements: first the rows that others refer to, rollups last.
-func (b *orderBatch) newOrders(orders []*orderRow, products map[string]*soldProduct, rollups *deltas) []statement {
+func (b *orderBatch) newOrders(orders []*orderRow, products soldProducts, rollups *deltas) []statement {
 	if len(orders) == 0 {
 		return nil
 	}
@@ -94,7 +94,7 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 }
 
 // queueItems adds the items of orders. It computes them again, because keeping all of them would take much memory.
-func queueItems(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow, products map[string]*soldProduct) {
+func queueItems(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow, products soldProducts) {
 	var all []line
 	for _, o := range orders {
 		lines, _ := o.lines(o.result.ID, products)

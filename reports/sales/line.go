@@ -27,11 +27,11 @@ type line struct {
 }
 
 // lines returns the items of a new order with their shares of its discounts, tax and shipping.
-func (o Order) lines(orderID int64, products map[string]*soldProduct) ([]line, tenancy.InvalidError) {
+func (o Order) lines(orderID int64, products soldProducts) ([]line, tenancy.InvalidError) {
 	lines, invalid := make([]line, len(o.Items)), tenancy.InvalidError{}
 	for i, item := range o.Items {
 		p, cost := item.soldProduct(products), item.UnitCost
-		if cost == nil {
+		if cost == nil && item.As == nil {
 			cost = p.Cost
 		}
 		if _, fits := multiply(item.Quantity, valueOr(cost, 0)); !fits {
@@ -82,7 +82,15 @@ func (l line) sold() lineSums {
 }
 
 // refunded returns the sums that the line adds to the rollups of a refund.
-func (l line) refunded(amount money.Cents) lineSums { return l.with(sums.Sums{Refunds: amount}) }
+func (l line) refunded(share RefundShare, restock bool) lineSums {
+	s := sums.Sums{Refunds: share.Amount, RefundedRevenue: share.Revenue, UnitsReturned: int64(share.Units)}
+	if l.UnitCost == nil {
+		s.RefundedRevenueWithoutCost = share.Revenue
+	} else if restock {
+		s.ReturnedCost = money.Cents(share.Units) * *l.UnitCost
+	}
+	return l.with(s)
+}
 
 func (l line) with(s sums.Sums) lineSums {
 	return lineSums{l.SoldID, valueOr(l.CategoryID, 0), valueOr(l.SellerID, 0), s}

@@ -29,8 +29,8 @@ func TestSpreadUsesQuantitiesIfAllNetValuesAreZero(t *testing.T) {
 
 func TestTheSharesOfItemsAddUpToTheOrder(t *testing.T) {
 	t.Parallel()
-	products := map[string]*soldProduct{
-		"A": {SoldID: new(int64(1))}, "B": {SoldID: new(int64(2)), Cost: new(money.Cents(3))},
+	products := soldProducts{
+		{SKU: "A"}: {SoldID: new(int64(1))}, {SKU: "B"}: {SoldID: new(int64(2)), Cost: new(money.Cents(3))},
 	}
 	amounts := rapid.SampledFrom([]money.Cents{0, 1, 2, 5, 99, 490, 12_345, money.Max})
 	rapid.Check(t, func(t *rapid.T) {

@@ -40,8 +40,7 @@ type Filter struct {
 // Orders is a page of orders.
 type Orders struct {
 	paging.List[StoredOrder]
-	Next    *paging.Position // with Keyset: where the next page starts, nil after the last one
-	counted *int64           // the total, if the next page needs it
+	Next *paging.Position // with Keyset: where the next page starts, nil after the last one
 }
 
 // SortColumns are the columns that List can sort by.
@@ -79,7 +78,6 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, 
 	if f.Keyset && len(page.Items) > f.Page.PerPage {
 		page.Items = page.Items[:f.Page.PerPage]
 		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
-		page.Next.Total = page.counted
 	}
 	return page, nil
 }
@@ -101,7 +99,7 @@ func (s *Store) readPage(ctx context.Context, tenant tenancy.ID, f Filter) (page
 		return page, err
 	}
 	sql := q.page(f)
-	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	err = s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		if !f.withoutTotal {
 			tenancy.QueueRows(b, &counts, count, countArgs...)
 		}

@@ -21,39 +21,40 @@ const (
 	fewMatches = 1000
 	// maxCompared is how many orders a page compares before it finds and sorts all matches.
 	maxCompared = 20_000
-	// maxMoved is how many of these may change their status between the two queries of a page.
-	maxMoved = 1000
 )
 
-// readMatches reads a page of a list with a search or UpdatedSince. Only the first page of a walk counts.
+// readMatches reads a page of a list with a search or UpdatedSince.
 func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (page Orders, err error) {
+	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context) error {
+		page = Orders{}
+		return s.readMatchesAtOnce(ctx, tenant, f, &page)
+	})
+	return page, err
+}
+
+// readMatchesAtOnce counts the matches for each page. A walk without a total only finds out whether they are few.
+func (s *Store) readMatchesAtOnce(ctx context.Context, tenant tenancy.ID, f Filter, page *Orders) error {
 	q := f.query(tenant)
-	if f.After != nil {
-		page.counted = f.After.Total
+	sql := f.count(q)
+	if f.withoutTotal {
+		sql = q.countFew(f)
 	}
-	if page.counted == nil {
-		sql := f.count(q)
-		if f.withoutTotal {
-			sql = q.countFew(f)
-		}
-		count, err := tenancy.One[countRow](ctx, s.db, tenant, sql, q.Args...)
-		if err != nil {
-			return page, err
-		}
-		page.counted = &count.Count
+	count, err := tenancy.One[countRow](ctx, s.db, tenant, sql, q.Args...)
+	if err != nil {
+		return err
 	}
-	page.Total = *page.counted
+	page.Total = count.Count
 	if page.Total > fewMatches {
 		complete, err := s.compare(ctx, tenant, f, &page.Items)
 		if err != nil || complete {
-			return page, err
+			return err
 		}
 	}
 	if err := q.continueAfter(f); err != nil {
-		return page, err
+		return err
 	}
 	page.Items, err = tenancy.All[StoredOrder](ctx, s.db, tenant, q.page(f), q.Args...)
-	return page, err
+	return err
 }
 
 // countFew returns a query that counts until there are more than a few matches.
@@ -76,22 +77,23 @@ func (s *Store) compare(ctx context.Context, tenant tenancy.ID, f Filter, page *
 		return false, err
 	}
 	from := q.ofStatus(all, f.Status)
-	rest := "\nselect o.id" + from + f.orderBy() + fmt.Sprintf("\n limit 1 offset %d", maxCompared-maxMoved)
+	rest := "\nselect o.id" + from + f.orderBy() + fmt.Sprintf("\n limit 1 offset %d", maxCompared)
 	restArgs := slices.Clone(q.Args)
 	sql := q.compare(f, from, limit, offset)
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		q.prepare(b)
 		tenancy.QueueRows(b, page, sql, q.Args...)
 	})
-	if err != nil || len(*page) == limit {
+	var following []idRow
+	if err == nil && len(*page) < limit {
+		err = s.db.Run(ctx, tenant, func(b *pgx.Batch) { tenancy.QueueRows(b, &following, rest, restArgs...) })
+	}
+	if err != nil || len(following) == 0 {
 		return err == nil, err
 	}
-	var following []idRow
-	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		q.prepare(b)
-		tenancy.QueueRows(b, &following, rest, restArgs...)
+	return false, s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		b.Queue(`select set_config('enable_bitmapscan', 'on', true), set_config('enable_sort', 'on', true)`)
 	})
-	return len(following) == 0, err
 }
 
 // compare returns the query of the page of matches among maxCompared orders.

@@ -39,7 +39,7 @@ func (s *Store) PlanOrders(ctx context.Context, tenant tenancy.ID, rows []Row) (
 	if err != nil {
 		return nil, fmt.Errorf("plan %d orders: %w", len(rows), err)
 	}
-	products := b.productsBySKU()
+	products := b.soldProducts()
 	for _, p := range products {
 		p.SoldID = cmp.Or(p.SoldID, new(int64)) // Ingest adds missing versions
 	}
@@ -103,7 +103,7 @@ func (s *Store) PlanRefunds(ctx context.Context, tenant tenancy.ID, rows []PlanR
 		b.assumed = map[string]*orderFact{}
 		for i, r := range rows {
 			if r.InPlan && stored[r.OrderNumber] == nil {
-				b.assumed[r.OrderNumber] = &orderFact{ID: -int64(i + 1), Paid: math.MaxInt64}
+				b.assumed[r.OrderNumber] = &orderFact{ID: -int64(i + 1), Revenue: math.MaxInt64, assumed: true}
 			}
 		}
 		_, err = b.decide()

@@ -15,7 +15,7 @@ type Facts struct{ Orders, Refunds, Cancellations []int64 }
 
 // queueRemove deletes facts and customers that a plan created.
 func queueRemove(q *pgx.Batch, plan PlanID, facts Facts, customers []int64) {
-	q.Queue(`select remove_facts($1, $2, $3, $4, $5)`,
+	q.Queue(`select remove_sales($1, $2, $3, $4, $5)`,
 		plan, facts.Orders, facts.Refunds, facts.Cancellations, customers)
 }
 

@@ -80,6 +80,7 @@ type Item struct {
 	Discount  *money.Cents // of the whole line
 	Sold      *Sold        `json:",omitempty"` // of an archive; nil is the current product, with its cost
 	Stock     *SoldStock   `json:",omitempty"` // of an archive
+	As        *SoldAs      `json:",omitempty"` // of an export; nil is the current product, with its cost
 }
 
 // SoldStock is what an item of an archive took from stock and returned. Storing the item changes no stock.
@@ -96,6 +97,10 @@ type Sold struct {
 	Name                      string
 	CategoryName, SellerName  string
 }
+
+// SoldAs are the names of the product of an item of an export. Without a name, they are those of the current product. A
+// category and a seller are found by their names. The cost of such an item is that of the item, or not known.
+type SoldAs struct{ Name, CategoryName, SellerName string }
 
 // Outcome is the result of storing one row.
 type Outcome string
@@ -131,14 +136,28 @@ type Refund struct {
 	Amount      money.Cents
 	RefundedAt  *time.Time // nil is now
 	Reference   *string    // the sender's id, unique per order
-	// Restock returns what the order took from stock and has not returned: all of it, or at most RestockItems. It needs
-	// WithStock.
+	// Tax and Shipping are parts of Amount: both or none. Without them it is divided in proportion to the order's.
+	Tax      *money.Cents `json:",omitempty"`
+	Shipping *money.Cents `json:",omitempty"`
+	Items    []RefundItem `json:",omitempty"` // that Amount is for; nil is all items
+	// Restock means that the returned units are for sale again: all that were not returned yet, RestockItems, or the
+	// quantities of Items. With WithStock they return to stock, as far as the order took them from there.
 	Restock      bool          `json:",omitempty"`
 	RestockItems []RestockItem `json:",omitempty"`
+	// Shares are the parts of a refund of an archive by line, and Named is whether it had Items.
+	Shares []RefundShare `json:",omitempty"`
+	Named  bool          `json:",omitempty"`
 	// Content is the digest of the refund in an archive. Such a refund without a reference already exists if the order
 	// has more than Before equal ones.
 	Content []byte `json:",omitempty"`
 	Before  int    `json:",omitempty"`
+}
+
+// RefundItem is a line that a refund names. Either all items of a refund have an Amount or none.
+type RefundItem struct {
+	Line     int64
+	Quantity *int64 // the units that are returned; nil is none
+	Amount   *money.Cents
 }
 
 // RestockItem is a part of an item that a refund returns to stock.
@@ -185,6 +204,11 @@ type StoredOrder struct {
 	Refunds          []StoredRefund `db:"-"` // set by Order, not by List
 }
 
+// Line returns a line by its number. Lines must be set.
+func (o StoredOrder) Line(number int32) Line {
+	return o.Lines[number-1]
+}
+
 // Line is an item as it was sold.
 type Line struct {
 	Line         int32
@@ -204,6 +228,8 @@ type Line struct {
 	Taken        int32       // from stock
 	Returned     int32       // of Taken
 	Refunded     money.Cents `db:"-"`
+	// UnitsReturned is how many units refunds returned, whether or not they came from stock.
+	UnitsReturned int64 `db:"-"`
 }
 
 // Revenue returns the price of the line after its discount, without tax and shipping.
@@ -211,11 +237,41 @@ func (l Line) Revenue() money.Cents { return money.Cents(l.Quantity)*l.UnitPrice
 
 // StoredRefund is a stored refund.
 type StoredRefund struct {
-	ID         int64
-	Amount     money.Cents
-	RefundedAt time.Time
-	Reference  *string
-	CreatedAt  time.Time
+	ID           int64
+	Amount       money.Cents
+	RefundedAt   time.Time
+	Reference    *string
+	CreatedAt    time.Time
+	Tax          money.Cents // part of Amount
+	Shipping     money.Cents // part of Amount
+	Restock      bool        // the returned units were for sale again
+	Named        bool        // the refund names the items that Amount is for
+	StoredShares             // of lines that it names or returns units of
+}
+
+// StoredShares are shares of a refund, a column each.
+type StoredShares struct {
+	Lines    []int32
+	Amounts  []money.Cents
+	Revenues []money.Cents
+	Units    []int32
+}
+
+// Shares returns the shares.
+func (s StoredShares) Shares() []RefundShare {
+	shares := make([]RefundShare, len(s.Lines))
+	for i, line := range s.Lines {
+		shares[i] = RefundShare{line, s.Amounts[i], s.Revenues[i], s.Units[i]}
+	}
+	return shares
+}
+
+// UnitsReturned returns the units of the shares.
+func (s StoredShares) UnitsReturned() (units int64) {
+	for _, n := range s.Units {
+		units += int64(n)
+	}
+	return units
 }
 
 // Channel is a source of orders.

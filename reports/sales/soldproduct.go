@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -56,41 +57,66 @@ const (
 		  from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v`
 )
 
-func (b *orderBatch) productsBySKU() map[string]*soldProduct {
-	products := make(map[string]*soldProduct, len(b.products))
+// soldProducts returns the products as new orders store them. A product that has no current version is as it was when an
+// earlier attempt read or stored its version: other transactions may change products all the time. Its stock is that of
+// the product that has the SKU now.
+func (b *orderBatch) soldProducts() soldProducts {
+	products := make(soldProducts, len(b.products)+len(b.exported))
 	for i := range b.products {
-		products[b.products[i].SKU] = &b.products[i]
+		now := &b.products[i]
+		if before, known := b.versions[now.SKU]; known && now.SoldID == nil {
+			before.ProductID = now.ProductID
+			now = &before
+		}
+		products[soldKey{SKU: now.SKU}] = now
+	}
+	for _, p := range b.exported {
+		products[p.key()] = p.sold()
 	}
 	return products
 }
 
-// checkVersions checks the products of the new orders. If some have no current version, it sets b.missing and returns
+// keepVersions keeps the versions of products for the next attempt: those that this one has read, and inserted.
+func (b *orderBatch) keepVersions(inserted []soldProduct) {
+	if b.versions == nil {
+		b.versions = map[string]soldProduct{}
+	}
+	for _, p := range slices.Concat(b.products, inserted) {
+		if p.SoldID != nil {
+			b.versions[p.SKU] = p
+		}
+	}
+}
+
+// checkVersions checks the products of the new orders. If some have no version, it sets b.missing and returns
 // errMissingVersions.
-func (b *orderBatch) checkVersions(existing map[string]existingOrder, products map[string]*soldProduct) error {
-	var missing []string
-	for _, o := range b.valid {
-		if _, exists := existing[o.Number]; exists {
+func (b *orderBatch) checkVersions(existing map[string]existingOrder, products soldProducts) error {
+	missing := map[soldKey]int{} // the last order with it
+	for i, o := range b.rows {
+		if _, exists := existing[o.Number]; exists || o.digest == nil {
 			continue
 		}
 		for _, item := range o.Items {
 			if p := item.soldProduct(products); p == nil || p.SoldID == nil {
-				missing = append(missing, item.SKU)
+				missing[item.soldKey()] = i
 			}
 		}
 	}
 	if len(missing) > 0 {
-		b.missing = distinct(missing)
+		b.missing = slices.SortedFunc(maps.Keys(missing), func(a, b soldKey) int {
+			return cmp.Or(cmp.Compare(missing[a], missing[b]), a.compare(b))
+		})
 		return errMissingVersions
 	}
 	return nil
 }
 
 // soldProduct returns the product as the item stores it.
-func (i Item) soldProduct(products map[string]*soldProduct) *soldProduct {
+func (i Item) soldProduct(products soldProducts) *soldProduct {
 	if s := i.Sold; s != nil {
 		return &soldProduct{SKU: i.SKU, SoldID: &s.ID, CategoryID: orNil(s.Category), SellerID: orNil(s.Seller)}
 	}
-	return products[i.SKU]
+	return products[i.soldKey()]
 }
 
 func orNil[T comparable](value T) *T {
@@ -143,12 +169,30 @@ func queueSold(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		ids(func(s *Sold) int64 { return s.Seller }), texts(func(s *Sold) string { return s.SellerName }))
 }
 
-func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, skus []string) error {
-	_, err := s.db.Exec(ctx, tenant, `
+// insertSoldProducts stores missing versions of products. It returns the current products as these versions have them:
+// the cost is read in the same snapshot.
+func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, missing []soldKey) ([]soldProduct, error) {
+	var skus []string
+	var exported []soldKey
+	for _, key := range missing {
+		if key.Name == "" {
+			skus = append(skus, key.SKU)
+		} else {
+			exported = append(exported, key)
+		}
+	}
+	if len(exported) > 0 {
+		if err := s.insertExported(ctx, tenant, exported); err != nil || len(skus) == 0 {
+			return nil, err
+		}
+	}
+	return tenancy.All[soldProduct](ctx, s.db, tenant, `
 		insert into sold_products (tenant_id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
 		select $1, p.id, u.sku, coalesce(p.name, u.sku), p.category_id, p.category_name, p.seller_id, p.seller_name
 		  from unnest($2::text[]) u (sku)
 		  left join lateral (`+currentProduct+`) p on true
-		 order by u.sku`, tenant, skus)
-	return err
+		 order by u.sku
+		returning sku, id as sold_id, product_id, category_id, seller_id,
+		          (select cost from products p where p.tenant_id = $1 and p.id = sold_products.product_id) as cost`,
+		tenant, skus)
 }

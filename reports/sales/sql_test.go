@@ -25,7 +25,6 @@ func TestTheSQLOfSales(t *testing.T) {
 	golden := tenancytest.NewSQL(t, s.Database, *update)
 	after := paging.Position{Value: "2026-02-01T00:00:00Z", ID: 700}
 	afterNumber := paging.Position{Value: "N-00700"}
-	afterNumberOfMany := paging.Position{Value: "N-00700", Total: new(int64(2000))}
 	for name, f := range map[string]sales.Filter{
 		"list":                         {Order: paging.Order{Descending: true}},
 		"list_by_number":               {Order: paging.Order{By: "number"}},
@@ -41,8 +40,8 @@ func TestTheSQLOfSales(t *testing.T) {
 		"list_search_customers":        {Search: "customer 17", SearchCustomers: true, Order: paging.Order{Descending: true}},
 		"list_changed_after":           {UpdatedSince: noon, Keyset: true, After: &after, Order: paging.Order{Descending: true}},
 		"list_search_after": {
-			Search: "customer 17", SearchCustomers: true, UpdatedSince: noon, Order: paging.Order{By: "number"}, Keyset: true,
-			After: &afterNumberOfMany,
+			Search: "customer", SearchCustomers: true, UpdatedSince: noon, Order: paging.Order{By: "number"}, Keyset: true,
+			After: &afterNumber, // more matches than are sorted
 		},
 		"list_after":          {Order: paging.Order{Descending: true}, Keyset: true, After: &after},
 		"list_after_a_number": {Order: paging.Order{By: "number"}, Keyset: true, After: &afterNumber},

@@ -67,7 +67,7 @@ func (b *orderBatch) queueStock(q *pgx.Batch) (bool, error) {
 	if b.by == nil || !slices.ContainsFunc(b.valid, func(o *orderRow) bool { return b.takes(o) != nil }) {
 		return false, nil
 	}
-	existing, products := b.existingByNumber(), b.productsBySKU()
+	existing, products := b.existingByNumber(), b.soldProducts()
 	if err := b.checkVersions(existing, products); err != nil {
 		return false, err
 	}
@@ -77,7 +77,7 @@ func (b *orderBatch) queueStock(q *pgx.Batch) (bool, error) {
 			continue
 		}
 		for _, item := range o.Items {
-			if products[item.SKU].ProductID != nil {
+			if item.As == nil && products[item.soldKey()].ProductID != nil {
 				skus = append(skus, item.SKU)
 			}
 		}
@@ -85,7 +85,7 @@ func (b *orderBatch) queueStock(q *pgx.Batch) (bool, error) {
 	if len(skus) == 0 {
 		return false, nil
 	}
-	ids := column(distinct(skus), func(sku string) int64 { return *products[sku].ProductID })
+	ids := column(distinct(skus), func(sku string) int64 { return *products[soldKey{SKU: sku}].ProductID })
 	b.stock.QueueLock(q, *b.by, ids, nil)
 	b.queueExisting(q) // the locks may have waited for a request with the same orders, which took the stock
 	return true, nil
@@ -93,7 +93,7 @@ func (b *orderBatch) queueStock(q *pgx.Batch) (bool, error) {
 
 // take sets what the items of a new order take from stock, and whether it is short. It returns a StockError if the
 // channel refuses the order.
-func (b *orderBatch) take(o *orderRow, products map[string]*soldProduct) error {
+func (b *orderBatch) take(o *orderRow, products soldProducts) error {
 	o.taken, o.short = nil, o.Order.Short
 	channel := b.takes(o)
 	if channel == nil {
@@ -102,7 +102,7 @@ func (b *orderBatch) take(o *orderRow, products map[string]*soldProduct) error {
 	type place struct{ product, warehouse int64 }
 	used, missing := map[place]int32{}, StockError{}
 	for i, item := range o.Items {
-		product := products[item.SKU].ProductID
+		product := products[item.soldKey()].ProductID
 		if product == nil {
 			continue
 		}

@@ -3,7 +3,6 @@ package sales
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -62,17 +61,26 @@ func (r *storedQuery) order() (StoredOrder, error) {
 	return o, nil
 }
 
-// StoredNumbers returns the numbers of orders that exist.
-func (s *Store) StoredNumbers(ctx context.Context, tenant tenancy.ID, numbers []string) ([]string, error) {
-	rows, err := tenancy.All[struct{ Number string }](ctx, s.db, tenant, `
-		select o.number
-		  from unnest($2::text[]) n (number)
-		 cross join lateral (select number from orders where tenant_id = $1 and number = n.number limit 1) o`,
+// Buyers returns the customers of the orders that exist, by number. The customer of a guest is nil.
+func (s *Store) Buyers(ctx context.Context, tenant tenancy.ID, numbers []string) (map[string]*Customer, error) {
+	rows, err := tenancy.All[struct {
+		Number                string
+		Customer, Name, Email *string
+	}](ctx, s.db, tenant, `
+		select o.number, c.number as customer, c.name, c.email
+		  from `+ordersByNumber+`
+		  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true`,
 		tenant, numbers)
 	if err != nil {
 		return nil, fmt.Errorf("look up %d orders: %w", len(numbers), err)
 	}
-	return column(rows, func(row struct{ Number string }) string { return row.Number }), nil
+	buyers := map[string]*Customer{}
+	for _, r := range rows {
+		if buyers[r.Number] = nil; r.Customer != nil {
+			buyers[r.Number] = &Customer{ID: *r.Customer, Name: r.Name, Email: r.Email}
+		}
+	}
+	return buyers, nil
 }
 
 // OrdersByNumber calls f with the orders that exist, with lines and refunds. It reads parts, because an order may have
@@ -103,53 +111,67 @@ func (s *Store) RefundsByID(ctx context.Context, tenant tenancy.ID, ids []int64)
 	}
 	found, err := tenancy.All[row](ctx, s.db, tenant, `
 		select (select number from orders where tenant_id = $1 and id = r.order_id) as order_number,
-		       r.id, r.amount, r.refunded_at, r.reference, r.created_at
+		       `+refundColumns+`
 		  from unnest($2::bigint[]) i (id)
-		 cross join lateral (select * from refunds where tenant_id = $1 and id = i.id limit 1) r`, tenant, ids)
+		 cross join lateral (select * from refunds where tenant_id = $1 and id = i.id limit 1) r`+namedShares, tenant, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d refunds: %w", len(ids), err)
 	}
 	return column(found, func(r row) OrderRefund { return OrderRefund(r) }), nil
 }
 
+const (
+	refundColumns = `r.id, r.amount, r.refunded_at, r.reference, r.created_at, coalesce(r.tax, 0) as tax,
+		       coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units`
+
+	// namedShares joins the shares that refundColumns needs for a refund r. Other refunds have no units.
+	namedShares = `
+		  left join lateral (
+		       select array_agg(i.line order by i.line) as lines, array_agg(i.amount order by i.line) as amounts,
+		              array_agg(i.revenue order by i.line) as revenues, array_agg(i.units order by i.line) as units
+		         from refund_items i
+		        where (r.named or r.restock) and i.tenant_id = $1 and i.refund_id = r.id and (r.named or i.units > 0)
+		       ) s on true`
+)
+
 // refundsAndShares reads the refunds of an order and their sums by line in one
 // statement, because a refund can be stored between two statements, which have different
 // snapshots.
 const refundsAndShares = `
-		select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
+		select null::int as of_line, 0::bigint as refunded, 0::bigint as returned, ` + refundColumns + `
 		  from orders o
-		  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
+		  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id` + namedShares + `
 		 where o.tenant_id = $1 and o.number = $2
 		 union all
-		select null, s.line, sum(s.amount)::bigint, null, null, null
+		select s.line, sum(s.amount)::bigint, sum(s.units), 0, 0, 'epoch', null, 'epoch', 0, 0, false, false,
+		       null, null, null, null
 		  from orders o
 		  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
 		 where o.tenant_id = $1 and o.number = $2
 		 group by s.line
 		 order by refunded_at, id`
 
-// refundOrShare is a refund of an order, or the sum of all refunds of one line.
+// refundOrShare is a refund of an order, or the sums of all refunds of one line.
 type refundOrShare struct {
-	ID         *int64
-	Line       *int32 // of a sum
-	Amount     money.Cents
-	RefundedAt *time.Time
-	Reference  *string
-	CreatedAt  *time.Time
+	OfLine   *int32 // of sums
+	Refunded money.Cents
+	Returned int64
+	StoredRefund
 }
 
 func (o *StoredOrder) setRefunds(rows []refundOrShare) {
 	o.Refunded, o.Refunds = 0, []StoredRefund{}
-	refunded := map[int32]money.Cents{}
+	sums := map[int32]refundOrShare{}
 	for _, r := range rows {
-		if r.Line != nil {
-			refunded[*r.Line] = r.Amount
+		if r.OfLine != nil {
+			sums[*r.OfLine] = r
 			continue
 		}
 		o.Refunded += r.Amount
-		o.Refunds = append(o.Refunds, StoredRefund{*r.ID, r.Amount, *r.RefundedAt, r.Reference, *r.CreatedAt})
+		o.Refunds = append(o.Refunds, r.StoredRefund)
 	}
 	for i := range o.Lines {
-		o.Lines[i].Refunded = refunded[o.Lines[i].Line]
+		of := sums[o.Lines[i].Line]
+		o.Lines[i].Refunded, o.Lines[i].UnitsReturned = of.Refunded, of.Returned
 	}
 }

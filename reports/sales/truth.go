@@ -27,14 +27,18 @@ var differences = `
 		   and not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = i.order_id)
 	), refunded as (
 		select ($2::date[])[width_bucket(r.refunded_at, $3::timestamptz[])] as day, o.channel, r.id as refund_id,
-		       s.amount, i.sold_id, coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
+		       s.amount, s.revenue, case when i.unit_cost is null then s.revenue else 0 end as without_cost, s.units,
+		       case when r.restock then s.units * coalesce(i.unit_cost, 0) else 0 end as cost, i.sold_id, coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
 		  from (select * from refunds where tenant_id = $1 and refunded_at >= $4 and refunded_at < $5 offset 0) r
 		 cross join lateral (select channel from orders where tenant_id = $1 and id = r.order_id limit 1) o
 		 cross join lateral (
-			select order_id, line, amount from refund_items where tenant_id = $1 and refund_id = r.id offset 0
+			select order_id, line, amount, revenue, units
+			  from refund_items
+			 where tenant_id = $1 and refund_id = r.id
+			offset 0
 		       ) s
 		 cross join lateral (
-			select sold_id from order_items where tenant_id = $1 and order_id = s.order_id and line = s.line limit 1
+			select sold_id, unit_cost from order_items where tenant_id = $1 and order_id = s.order_id and line = s.line limit 1
 		       ) i
 		 cross join lateral (
 			select category_id, seller_id from sold_products where tenant_id = $1 and id = i.sold_id limit 1
@@ -47,13 +51,18 @@ var differences = `
 		       sum(s.tax)::bigint as tax, sum(s.cost)::bigint as cost,
 		       count(distinct s.refund_id) as refund_count, sum(s.refund)::bigint as refunds,
 		       sum(s.shipping)::bigint as shipping,
-		       sum(case when s.without_cost > 0 then s.revenue else 0 end)::bigint as revenue_without_cost
+		       sum(case when s.without_cost > 0 then s.revenue else 0 end)::bigint as revenue_without_cost,
+		       sum(s.refunded)::bigint as refunded_revenue,
+		       sum(s.refunded_without_cost)::bigint as refunded_revenue_without_cost,
+		       sum(s.returned)::bigint as units_returned, sum(s.returned_cost)::bigint as returned_cost
 		  from (
 			select day, channel, category_id, seller_id, sold_id, order_id, quantity, without_cost, revenue, discount,
-			       tax, cost, shipping, null::bigint as refund_id, 0::bigint as refund
+			       tax, cost, shipping, null::bigint as refund_id, 0::bigint as refund, 0::bigint as refunded,
+			       0::bigint as refunded_without_cost, 0::bigint as returned, 0::bigint as returned_cost
 			  from sold
 			union all
-			select day, channel, category_id, seller_id, sold_id, null, 0, 0, 0, 0, 0, 0, 0, refund_id, amount
+			select day, channel, category_id, seller_id, sold_id, null, 0, 0, 0, 0, 0, 0, 0, refund_id, amount, revenue,
+			       without_cost, units, cost
 			  from refunded
 		       ) s
 		 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)

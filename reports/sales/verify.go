@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -169,15 +170,33 @@ var checks = []check{
 		  join cancellations c on c.tenant_id = $1 and c.order_id = o.id
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and c.placed_at <> o.placed_at
 		 order by what`},
-	{sums.Select("refunds"), period.bounds, `
-		select 'refund ' || r.id as what, array[r.amount]::text[] as stored, array[s.facts]::text[] as facts
+	{sums.Select("refunds", "refunded_revenue"), period.bounds, `
+		select 'refund ' || r.id as what, array[r.amount, r.amount - r.tax - r.shipping]::text[] as stored,
+		       array[s.amount, s.revenue]::text[] as facts
 		  from refunds r
 		 cross join lateral (
-			select coalesce(sum(amount), 0)::bigint as facts
+			select coalesce(sum(amount), 0)::bigint as amount, coalesce(sum(revenue), 0)::bigint as revenue
 			  from refund_items
 			 where tenant_id = $1 and refund_id = r.id and order_id = r.order_id
 		       ) s
-		 where r.tenant_id = $1 and r.refunded_at >= $2 and r.refunded_at < $3 and s.facts <> r.amount
+		 where r.tenant_id = $1 and r.refunded_at >= $2 and r.refunded_at < $3
+		   and (s.amount, s.revenue) is distinct from (r.amount, r.amount - r.tax - r.shipping)
+		 order by what`},
+	// No more units can be returned than were sold.
+	{[]sums.Column{{Name: "units_returned"}}, period.bounds, `
+		select format('line %s of order %s', i.line, o.number) as what,
+		       array[r.units]::text[] as stored, array[i.quantity]::text[] as facts
+		  from (select * from orders where tenant_id = $1 and placed_at >= $2 and placed_at < $3 offset 0) o
+		 cross join lateral (
+			select line, sum(units) as units
+			  from refund_items
+			 where tenant_id = $1 and order_id = o.id
+			 group by line
+		       ) r
+		 cross join lateral (
+			select line, quantity from order_items where tenant_id = $1 and order_id = o.id and line = r.line limit 1
+		       ) i
+		 where r.units > i.quantity
 		 order by what`},
 	// A report reads these copies of the rollups by product.
 	{[]sums.Column{{Name: "digest"}}, period.ends, `
@@ -195,12 +214,9 @@ var checks = []check{
 		       ) b
 		  left join packed_sums p
 		    on p.tenant_id = $1 and p.month between $2 and $3 and p.month = b.month and p.block = b.block
-		 cross join lateral (select * from product_sums($1, b.month, b.block) offset 0) s
+		 cross join lateral (select * from product_block($1, b.month, b.block) offset 0) s
 		 cross join lateral (
-			select p.sold_ids || p.items || p.units || p.revenue || p.cost || p.revenue_without_cost || p.refunds
-			       as stored,
-			       s.sold_ids || s.items || s.units || s.revenue || s.cost || s.revenue_without_cost || s.refunds
-			       as facts
+			select ` + packedContent("p") + ` as stored, ` + packedContent("s") + ` as facts
 		       ) d
 		 where d.stored is distinct from d.facts
 		 order by what`},
@@ -250,3 +266,13 @@ var checks = []check{
 }
 
 var monthlyKinds = sums.ByCategory.SQL() + ", " + sums.BySeller.SQL()
+
+// packedContent returns the columns of packed_sums. Each of those of returns can be empty, so its length precedes it.
+func packedContent(of string) string {
+	content := strings.ReplaceAll(
+		"p.sold_ids || p.items || p.units || p.revenue || p.cost || p.revenue_without_cost || p.refunds", "p.", of+".")
+	for _, c := range []string{"refunded_revenue", "refunded_revenue_without_cost", "units_returned", "returned_cost"} {
+		content += " || int4send(length(" + of + "." + c + ")) || " + of + "." + c
+	}
+	return content
+}

@@ -105,6 +105,7 @@ func (s *Store) linesOf(ctx context.Context, tenant tenancy.ID, orders []StoredO
 		Place int
 		soldLine
 		RefundedSum money.Cents
+		ReturnedSum int64
 	}
 	var rows []row
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
@@ -112,9 +113,7 @@ func (s *Store) linesOf(ctx context.Context, tenant tenancy.ID, orders []StoredO
 			select page.place::int, i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id,
 			       p.seller_name, i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
 			       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned,
-			       (select coalesce(sum(amount), 0)::bigint
-			          from refund_items
-			         where tenant_id = $1 and order_id = page.id and line = i.line) as refunded_sum
+			       r.refunded_sum, r.returned_sum
 			  from unnest($2::bigint[]) with ordinality page (id, place)
 			 cross join lateral (select * from order_items where tenant_id = $1 and order_id = page.id offset 0) i
 			 cross join lateral (select * from sold_products where tenant_id = $1 and id = i.sold_id limit 1) p
@@ -122,13 +121,18 @@ func (s *Store) linesOf(ctx context.Context, tenant tenancy.ID, orders []StoredO
 			       select taken, returned from taken_stock
 			        where tenant_id = $1 and order_id = page.id and line = i.line limit 1
 			       ) t on true
+			 cross join lateral (
+			       select coalesce(sum(amount), 0)::bigint as refunded_sum, coalesce(sum(units), 0) as returned_sum
+			         from refund_items
+			        where tenant_id = $1 and order_id = page.id and line = i.line
+			       ) r
 			 order by page.place, i.line`, tenant, column(orders, func(o StoredOrder) int64 { return o.ID }))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("items of %d orders: %w", len(orders), err)
 	}
 	return column(rows, func(r row) OrderLine {
-		r.Refunded = r.RefundedSum
+		r.Refunded, r.UnitsReturned = r.RefundedSum, r.ReturnedSum
 		return OrderLine{orders[r.Place-1].Number, Line(r.soldLine)}
 	}), nil
 }
@@ -142,9 +146,9 @@ func (s *Store) refundsOf(ctx context.Context, tenant tenancy.ID, orders []Store
 	var rows []row
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &rows, `
-			select page.place::int, r.id, r.amount, r.refunded_at, r.reference, r.created_at
+			select page.place::int, `+refundColumns+`
 			  from unnest($2::bigint[]) with ordinality page (id, place)
-			 cross join lateral (select * from refunds where tenant_id = $1 and order_id = page.id offset 0) r
+			 cross join lateral (select * from refunds where tenant_id = $1 and order_id = page.id offset 0) r`+namedShares+`
 			 order by page.place, r.refunded_at, r.id`, tenant, column(orders, func(o StoredOrder) int64 { return o.ID }))
 	})
 	if err != nil {

@@ -32,6 +32,11 @@ type Sums struct {
 	Shipping         money.Cents
 	// RevenueWithoutCost is the part of Revenue of items without a known cost.
 	RevenueWithoutCost money.Cents
+	// RefundedRevenue is the part of Refunds that is revenue, and not tax or shipping.
+	RefundedRevenue            money.Cents
+	RefundedRevenueWithoutCost money.Cents // of items without a known cost
+	UnitsReturned              int64
+	ReturnedCost               money.Cents // of units that were for sale again
 }
 
 // Column is a sum as a column of sales_rollups.
@@ -53,7 +58,15 @@ var columns = [...]Column{
 	{"refunds", true},
 	{"shipping", true},
 	{"revenue_without_cost", true},
+	{"refunded_revenue", true},
+	{"refunded_revenue_without_cost", true},
+	{"units_returned", false},
+	{"returned_cost", true},
 }
+
+// guestColumns is how many columns the sums of guests in packed_customers have: those before the sums of returns, which
+// the report by customer does not show.
+const guestColumns = 12
 
 // fields returns the fields in the order of columns. It is an array without functions
 // because Add runs several times for each item of an order.
@@ -62,6 +75,7 @@ func (s *Sums) fields() [len(columns)]*int64 {
 		&s.Orders, &s.Items, &s.Units, &s.UnitsWithoutCost,
 		(*int64)(&s.Revenue), (*int64)(&s.Discounts), (*int64)(&s.Tax), (*int64)(&s.Cost),
 		&s.RefundCount, (*int64)(&s.Refunds), (*int64)(&s.Shipping), (*int64)(&s.RevenueWithoutCost),
+		(*int64)(&s.RefundedRevenue), (*int64)(&s.RefundedRevenueWithoutCost), &s.UnitsReturned, (*int64)(&s.ReturnedCost),
 	}
 }
 
@@ -124,12 +138,17 @@ func (s *Sums) Destinations() []any {
 	return destinations
 }
 
-// Unpack returns sums that are packed as 8 bytes each, in the order of List.
-func Unpack(packed []byte) (s Sums) {
-	for i, field := range s.fields() {
+// UnpackGuests returns the sums of guests in packed_customers, which are packed as 8 bytes each, in the order of List. It
+// returns false if their number is another one.
+func UnpackGuests(packed []byte) (s Sums, ok bool) {
+	if len(packed) != 8*guestColumns {
+		return s, false
+	}
+	fields := s.fields()
+	for i, field := range fields[:guestColumns] {
 		*field = int64(binary.BigEndian.Uint64(packed[8*i:]))
 	}
-	return s
+	return s, true
 }
 
 // Add adds the sums of another group. It panics if a sum needs more than 64 bits:
@@ -174,3 +193,28 @@ func (s Sums) NoneCosted() bool { return s.Units > 0 && s.UnitsWithoutCost == s.
 
 // NetRevenue returns revenue less refunds.
 func (s Sums) NetRevenue() money.Cents { return s.Revenue - s.Refunds }
+
+// CostedNetRevenue returns the revenue of the items with a known cost, less what of it was refunded.
+func (s Sums) CostedNetRevenue() money.Cents {
+	return s.CostedRevenue() - (s.RefundedRevenue - s.RefundedRevenueWithoutCost)
+}
+
+// NetGrossProfit returns CostedNetRevenue less the cost of the units that were not returned.
+func (s Sums) NetGrossProfit() money.Cents { return s.CostedNetRevenue() - s.Cost + s.ReturnedCost }
+
+// NetNoneCosted reports whether items were sold or returned and none of them is known to have a cost.
+func (s Sums) NetNoneCosted() bool {
+	return s.UnitsWithoutCost == s.Units && s.RefundedRevenueWithoutCost == s.RefundedRevenue && s.ReturnedCost == 0 &&
+		s.Units+int64(s.RefundedRevenue)+s.UnitsReturned > 0
+}
+
+// WithoutReturns returns the sums without those of returns.
+func (s Sums) WithoutReturns() Sums {
+	s.RefundedRevenue, s.RefundedRevenueWithoutCost, s.UnitsReturned, s.ReturnedCost = 0, 0, 0, 0
+	return s
+}
+
+// Returned reports whether a refund returned money or units of the group.
+func (s Sums) Returned() bool {
+	return s.Refunds != 0 || s.RefundedRevenue != 0 || s.UnitsReturned != 0
+}

@@ -54,12 +54,12 @@ func TestSQLLists(t *testing.T) {
 
 func TestArraysHoldEachColumnOfEachRow(t *testing.T) {
 	t.Parallel()
-	arrays := sums.Arrays([]sums.Sums{{Orders: 1, RevenueWithoutCost: 5}, {Orders: 2}})
+	arrays := sums.Arrays([]sums.Sums{{Orders: 1, ReturnedCost: 5}, {Orders: 2}})
 	if got := arrays[0].([]int64); !reflect.DeepEqual(got, []int64{1, 2}) {
 		t.Errorf("orders = %v, want [1 2]", got)
 	}
 	if got := arrays[len(arrays)-1].([]int64); !reflect.DeepEqual(got, []int64{5, 0}) {
-		t.Errorf("revenue without cost = %v, want [5 0]", got)
+		t.Errorf("returned cost = %v, want [5 0]", got)
 	}
 }
 

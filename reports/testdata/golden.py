@@ -53,7 +53,7 @@ create table lines as
 create index lines_number on lines (number);
 create index lines_day on lines (day);
 create view refunded_lines as
-    select r.id, r.day, substr(r.day, 1, 7) as month, o.channel, o.customer, p.category, p.seller, s.amount
+    select r.id, r.day, substr(r.day, 1, 7) as month, o.channel, o.customer, p.category, p.seller, i.sku, coalesce(i.cost, p.cost) as cost, s.amount
       from shares s join refunds r on r.id = s.refund join items i on i.number = s.number and i.line = s.line
       join orders o on o.number = s.number left join products p using (sku);
 """
@@ -138,7 +138,9 @@ SALES = """
            sum(case when cost is null then revenue else 0 end) as costless, sum(quantity * price) as gross,
            sum(discount) as discounts, sum(quantity * coalesce(cost, 0)) as cost
       from lines where day between ? and ? group by k"""
-REFUNDS = "select {key} as k, count(distinct id) as n, sum(amount) as refunds from refunded_lines where day between ? and ? group by k"
+REFUNDS = """
+    select {key} as k, count(distinct id) as n, sum(amount) as refunds,
+           sum(case when cost is null then amount else 0 end) as refunds_without from refunded_lines where day between ? and ? group by k"""
 
 
 def sums(db, key, first, last):
@@ -151,6 +153,7 @@ def sums(db, key, first, last):
     for g in groups.values():
         g.setdefault("refunds", 0)
         g.setdefault("n", 0)
+        g.setdefault("refunds_without", 0)
     return groups
 
 
@@ -177,6 +180,12 @@ def figures(g, counted=True):
         "net_revenue": money(g["revenue"] - g["refunds"]),
         "shipping": "0.00",
         "total": money(g["revenue"] - g["refunds"]),
+        # No set has tax, shipping or returned units, so all of a refund is revenue.
+        "refunded_revenue": money(g["refunds"]),
+        "refunded_revenue_without_cost": money(g["refunds_without"]),
+        "net_gross_profit": money(profit - (g["refunds"] - g["refunds_without"])),
+        "units_returned": "0",
+        "returned_cost": "0.00",
     }
     if counted:
         out["refund_count"] = str(g["n"])
@@ -184,8 +193,9 @@ def figures(g, counted=True):
 
 
 TIES = ("revenue", "discounts", "tax", "cost", "gross_profit", "refunds", "orders", "items", "units_sold", "units_without_cost", "refund_count",
-        "gross_sales", "net_revenue", "shipping", "total", "revenue_without_cost")
-ZERO = dict(orders=0, items=0, units=0, without=0, revenue=0, costless=0, gross=0, discounts=0, cost=0, refunds=0, n=0)
+        "gross_sales", "net_revenue", "shipping", "total", "revenue_without_cost", "net_gross_profit", "units_returned", "refunded_revenue",
+        "refunded_revenue_without_cost", "returned_cost")
+ZERO = dict(orders=0, items=0, units=0, without=0, revenue=0, costless=0, gross=0, discounts=0, cost=0, refunds=0, n=0, refunds_without=0)
 
 
 def summary(db, first, last):
@@ -231,16 +241,17 @@ def products(db, by, first, last, limit=25):
     """Yields the first products by a rounded figure, then by revenue and by their order in the catalog."""
     key = {
         "revenue": lambda g: -g["revenue"],
+        "net_revenue": lambda g: g["refunds"] - g["revenue"],
         "units": lambda g: -g["units"],
         "margin": lambda g: -ratio(10000 * (g["revenue"] - g["costless"] - g["cost"]), g["revenue"] - g["costless"]),
     }[by]
     known = {r["sku"]: r for r in db.execute("select rowid, sku, name from products")}
-    groups = [dict(r) for r in db.execute(SALES.format(key="sku"), (first, last))]
+    groups = list(sums(db, "sku", first, last).values())
     top = sorted(groups, key=lambda g: (key(g), -g["revenue"], known[g["k"]]["rowid"]))[:limit]
-    shown = ("revenue", "units_sold", "cost", "gross_profit", "margin_percent", "units_without_cost", "revenue_without_cost", "gross_sales")
+    shown = ("revenue", "units_sold", "cost", "gross_profit", "margin_percent", "units_without_cost", "revenue_without_cost", "gross_sales", "refunds", "net_revenue", "refunded_revenue", "net_gross_profit")
     out = []
     for g in top:
-        f = figures(dict(g, refunds=0, n=0))
+        f = figures(g)
         out.append(dict(sku=g["k"], name=known[g["k"]]["name"], count=str(len(groups)), **{k: f[k] for k in shown}))
     yield dict(report="products", sort=by, per_page=limit, rows=out)
 
@@ -293,10 +304,11 @@ def uci(folder):
     db = load(folder)
     whole, year, week, day = ("2010-12-01", "2011-12-09"), ("2011-01-01", "2011-12-31"), ("2011-11-21", "2011-11-27"), ("2011-12-09", "2011-12-09")
     yield from between(*whole, summary(db, *whole), by_month(db, *whole), by_channel(db, folder, *whole), by_name(db, "category", *whole),
-                       products(db, "revenue", *whole), products(db, "units", *whole, limit=10), customers(db, *whole))
+                       products(db, "revenue", *whole), products(db, "units", *whole, limit=10), products(db, "net_revenue", *whole, limit=10),
+                       customers(db, *whole))
     yield from between(*year, summary(db, *year), customers(db, *year))
     yield from between(*week, summary(db, *week), by_channel(db, folder, *week), by_name(db, "category", *week), products(db, "revenue", *week, limit=10), customers(db, *week, limit=5))
-    yield from between(*day, summary(db, *day), by_channel(db, folder, *day), products(db, "revenue", *day, limit=10), customers(db, *day, limit=5))
+    yield from between(*day, summary(db, *day), by_channel(db, folder, *day), products(db, "revenue", *day, limit=10), products(db, "net_revenue", *day, limit=10), customers(db, *day, limit=5))
     yield from order(db, "573585", "1, 557, 1114")
     yield from order(db, "581483", "1")
     yield from above_paid(db)

@@ -283,6 +283,24 @@ func TestWritesOfABusyUserUseOneConnectionWhileOthersAreActive(t *testing.T) {
 	})
 }
 
+// A long request of the user ends later, so nothing is released when the others are no longer active.
+func TestABusyUserWaitsOnlyWhileOthersAreActive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		user := c.Enter("user", Write)
+		mustHold(t, 1, user.Connection) // its first request counts as one of others
+		time.Sleep(othersTime / 2)
+		began := time.Now()
+		for range 3 {
+			mustHold(t, 1, user.Connection)
+		}
+		if waited := time.Since(began); waited != othersTime/2 {
+			t.Errorf("more requests of the user waited %v, want %v", waited, othersTime/2)
+		}
+	})
+}
+
 func TestAnExportOfABusyUserRemainsLongWorkWhileOthersAreActive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

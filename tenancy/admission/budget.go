@@ -60,7 +60,8 @@ type budget struct {
 	// used is the use of the user that was served last, at that time. It only grows. A returning user counts as having
 	// used at most credit less, so time without requests gives no larger advantage.
 	used  time.Duration
-	clean int // the number of accounts at which those that do not matter are deleted
+	clean int  // the number of accounts at which those that do not matter are deleted
+	later bool // serve will be called when others may no longer be active
 }
 
 // account is a user's part of a budget. Without requests it matters until others have used as much.
@@ -181,6 +182,7 @@ func (b *budget) wait(ctx context.Context, user string, n int64) (release func()
 	}
 	w := b.enqueue(a, n)
 	b.serve()
+	b.serveLater()
 	b.mu.Unlock()
 	select {
 	case <-w.served:
@@ -243,6 +245,26 @@ func (b *budget) serve() {
 		b.grant(a, first.n)
 		close(first.served)
 	}
+}
+
+// serveLater serves busy users who wait because others are active, when these no longer are: maybe nobody releases
+// anything then. The caller must hold b.mu.
+func (b *budget) serveLater() {
+	if b.later || len(b.waiting) == 0 || b.others == nil {
+		return
+	}
+	active := othersTime - time.Duration(time.Now().UnixNano()-b.others.Load())
+	if active <= 0 {
+		return
+	}
+	b.later = true
+	time.AfterFunc(active, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.later = false
+		b.serve()
+		b.serveLater()
+	})
 }
 
 func (b *budget) grant(a *account, n int64) {

@@ -98,12 +98,14 @@ type Store struct {
 
 	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other worker
 	exchange chan struct{}          // the worker of long plans is idle, and becomes the other worker
+	full     tenancy.Problems       // by tenant and plan
 }
 
 // New returns a store of plans of these kinds.
 func New(db *tenancy.DB, kinds map[string]Kind) *Store {
 	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, maxPlans: maxPlans,
-		wake: map[bool]chan struct{}{}, exchange: make(chan struct{})}
+		wake: map[bool]chan struct{}{}, exchange: make(chan struct{}),
+		full: tenancy.Problems{Begins: "a change plan waits for disk space", Ends: "a change plan continues"}}
 	for _, long := range []bool{false, true} {
 		s.wake[long] = make(chan struct{}, 1)
 	}
@@ -148,7 +150,7 @@ const selectPlan = `
 func (s *Store) List(ctx context.Context, tenant tenancy.ID, kind string, p paging.Page) (paging.List[Plan], error) {
 	var plans []Plan
 	var counts []struct{ Count int64 }
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, `select count(*) from change_plans where tenant_id = $1 and kind = $2`, tenant, kind)
 		tenancy.QueueRows(b, &plans, `
 			select `+planColumns+`

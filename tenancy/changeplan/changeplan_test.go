@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -565,9 +566,11 @@ func TestAnAnswerComputesThePlanAgain(t *testing.T) {
 	id := s.mustUpload(t, "a ? b")
 	s.mustWork(t, id)
 	s.mustBe(t, s.tenant, id, changeplan.NeedsMapping, 0)
-	for range 2 {
-		if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"answered"`)); err != nil {
-			t.Fatal(err)
+	for _, before := range []string{`"asked"`, `"planned"`} {
+		for details, want := range map[string]error{`"other"`: changeplan.ErrState, before: nil} {
+			if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(details), []byte(`"answered"`)); !errors.Is(err, want) {
+				t.Fatalf("PlanAgain after %s, which is %s = %v, want %v", details, before, err, want)
+			}
 		}
 		s.mustWork(t, id)
 		s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
@@ -578,7 +581,7 @@ func TestAnAnswerComputesThePlanAgain(t *testing.T) {
 	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"answered"`)); !errors.Is(err, changeplan.ErrState) {
+	if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"planned"`), []byte(`"answered"`)); !errors.Is(err, changeplan.ErrState) {
 		t.Errorf("PlanAgain of a cancelled plan = %v, want ErrState", err)
 	}
 	if n := s.files(t); n != 0 {
@@ -644,6 +647,52 @@ func TestATenantHasFewUnfinishedUploads(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustUpload(t, "a")
+}
+
+// meeting is a file that can be read when all of its readers have begun.
+type meeting struct {
+	*strings.Reader
+	all *sync.WaitGroup
+	met bool
+}
+
+func (m *meeting) Read(p []byte) (int, error) {
+	if !m.met {
+		m.met = true
+		m.all.Done()
+		m.all.Wait()
+	}
+	return m.Reader.Read(p)
+}
+
+func TestUploadsAtTheSameTimeDoNotExceedTheLimit(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	const uploads = 4
+	var begun, ended sync.WaitGroup
+	begun.Add(uploads)
+	errs := make([]error, uploads)
+	for i := range uploads {
+		ended.Go(func() {
+			_, errs[i] = s.CreateFromFiles(t.Context(), s.tenant, tenancy.Operator, "names",
+				func(add func(string, io.Reader) error) (string, []byte, error) {
+					return "a", []byte(`{}`), add("a", &meeting{Reader: strings.NewReader("a"), all: &begun})
+				})
+		})
+	}
+	ended.Wait()
+	stored := 0
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			stored++
+		case !errors.Is(err, errUnfinished):
+			t.Errorf("an upload = %v, want a LimitError", err)
+		}
+	}
+	if stored != 3 {
+		t.Errorf("%d uploads were stored, want 3", stored)
+	}
 }
 
 func TestATenantHasALimitedNumberOfPlans(t *testing.T) {
@@ -747,6 +796,32 @@ func TestAPlanThatDoesNotFitBesideOthersFails(t *testing.T) {
 	}
 }
 
+// A full disk ends no plan: it is computed and applied when there is space.
+func TestAPlanWaitsForDiskSpace(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	full := func(context.Context, changeplan.Part) error { return fmt.Errorf("write a file: %w", syscall.ENOSPC) }
+	work := func(id int64, state changeplan.State) {
+		t.Helper()
+		s.kind.hurt = full
+		if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Work(t.Context(), s.tenant, id, nil); !tenancy.IsDiskFull(err) {
+			t.Errorf("the work returns %v, want that the disk is full", err)
+		}
+		s.mustBe(t, s.tenant, id, state, 0)
+		s.kind.hurt = nil
+		s.mustWork(t, id)
+	}
+	id := s.mustUpload(t, "a b")
+	work(id, changeplan.Planning)
+	s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
+	s.mustApply(t, id, false)
+	work(id, changeplan.Applying)
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 2)
+}
+
 func TestAPanicFailsThePlan(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
@@ -795,7 +870,7 @@ func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
-	s.SetTurn(100 * time.Millisecond)
+	s.SetTurn(3 * time.Second) // much longer than the plans of the others take
 	other, third := s.MustTenant(t, "other").ID, s.MustTenant(t, "third").ID
 	release, begun := make(chan struct{}), atomic.Int32{}
 	s.kind.plans = func(ctx context.Context, tenant tenancy.ID) {

@@ -61,7 +61,7 @@ func (s *Store) CreateFromFiles(
 		return 0, err
 	}
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
-		if err := s.checkLimits(ctx, tx, tenant, kind, of.Rules()); err != nil {
+		if err := s.checkLimits(ctx, tx, tenant, kind, of.Rules(), 1); err != nil {
 			return err
 		}
 		err := tx.QueryRow(ctx, `
@@ -81,15 +81,24 @@ func (s *Store) CreateFromFiles(
 		}
 		_, err = tx.Exec(ctx, `update change_plans set title = $3, details = $4 where tenant_id = $1 and id = $2`,
 			tenant, id, title, details)
-		return err
+		if err != nil {
+			return err
+		}
+		// Uploads at the same time see each other only from here on, one after the other.
+		_, err = tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('new plans of tenant ' || $1::bigint, 0))`, tenant)
+		if err != nil {
+			return err
+		}
+		return s.checkLimits(ctx, tx, tenant, kind, of.Rules(), 0)
 	})
 	s.wakeUp()
 	return id, wrap(err, "create a plan")
 }
 
-// checkLimits returns a LimitError if the tenant may not have another plan. Uploads at the same time do not see each
-// other.
-func (s *Store) checkLimits(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, kind string, rules Rules) error {
+// checkLimits returns a LimitError if the tenant may not have so many further plans.
+func (s *Store) checkLimits(
+	ctx context.Context, tx pgx.Tx, tenant tenancy.ID, kind string, rules Rules, further int64,
+) error {
 	var plans, unfinished, stored int64
 	err := tx.QueryRow(ctx, `
 		select (select count(*) from change_plans where tenant_id = $1),
@@ -103,9 +112,9 @@ func (s *Store) checkLimits(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, k
 	switch {
 	case err != nil:
 		return err
-	case unfinished >= int64(rules.MaxUnfinished):
+	case unfinished+further > int64(rules.MaxUnfinished):
 		return rules.TooMany
-	case plans >= s.maxPlans:
+	case plans+further > s.maxPlans:
 		return ErrTooMany
 	case stored >= s.maxStored:
 		return ErrFull
@@ -142,15 +151,17 @@ func storeFile(
 	}
 }
 
-// PlanAgain returns a plan to the state planning, with other details. A worker computes it again from its files.
-func (s *Store) PlanAgain(ctx context.Context, tenant tenancy.ID, id int64, details []byte) error {
+// PlanAgain returns a plan to the state planning, with other details than before. A worker computes it again from its
+// files. If another caller has changed the details in the meantime, it returns ErrState.
+func (s *Store) PlanAgain(ctx context.Context, tenant tenancy.ID, id int64, before, details []byte) error {
 	err := s.change(ctx, tenant, id, `
 		update change_plans p
 		   set state = 'planning', details = $3, failure = null, planned_at = null
 		 where tenant_id = $1
 		   and id = $2
 		   and state in ('needs_mapping', 'planned')
-		   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, details)
+		   and details = $4
+		   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, details, before)
 	s.wakeUp()
 	return wrap(err, "plan %d again", id)
 }

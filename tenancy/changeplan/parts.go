@@ -41,6 +41,11 @@ type PartCounts struct {
 	Skipped int32
 }
 
+// ReadAtOnce is tenancy.DB.ReadAtOnce, for callers that read several parts.
+func (s *Store) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context) error) error {
+	return s.db.ReadAtOnce(ctx, tenant, f)
+}
+
 // PartCounts returns the counts of all parts of a plan in their order.
 func (s *Store) PartCounts(ctx context.Context, tenant tenancy.ID, id int64) ([]PartCounts, error) {
 	counts, err := tenancy.All[PartCounts](ctx, s.db, tenant, `

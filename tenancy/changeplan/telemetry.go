@@ -6,11 +6,18 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/storeroom/storeroom/tenancy"
 )
 
+const scope = "github.com/storeroom/storeroom/tenancy/changeplan"
+
 var (
-	meter = otel.Meter("github.com/storeroom/storeroom/tenancy/changeplan")
+	tracer = otel.Tracer(scope)
+	meter  = otel.Meter(scope)
 
 	// Errors are ignored: the SDK returns them only for invalid names.
 	partTime, _ = meter.Float64Histogram("storeroom.change_plan.part.duration", metric.WithUnit("s"),
@@ -19,6 +26,19 @@ var (
 	ended, _ = meter.Int64Counter("storeroom.change_plans.ended", metric.WithUnit("{plan}"),
 		metric.WithDescription("Change plans that were applied, undone, or failed."))
 )
+
+// startTurn starts the trace of the work on a plan.
+func startTurn(ctx context.Context, tenant tenancy.ID, plan int64) (context.Context, trace.Span) {
+	return tracer.Start(ctx, "change plan", trace.WithNewRoot(), trace.WithAttributes(
+		attribute.Int64("storeroom.tenant.id", int64(tenant)), attribute.Int64("storeroom.change_plan.id", plan)))
+}
+
+func endTurn(span trace.Span, failed bool) {
+	if failed {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}
 
 func recordPart(ctx context.Context, phase string, began time.Time) {
 	partTime.Record(ctx, time.Since(began).Seconds(),

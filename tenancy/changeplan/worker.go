@@ -43,23 +43,24 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 
 // run is the worker of long plans, or the other worker.
 func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
+	problems := tenancy.Problems{
+		Begins: "change plans are not carried out", Ends: "change plans are carried out again",
+	}
 	for after := tenancy.ID(0); ctx.Err() == nil; {
 		claimed, err := s.claim(ctx, after, nil, nil, &limit.long)
+		if ctx.Err() == nil {
+			problems.Report(ctx, logger, nil, err)
+		}
 		if len(claimed) > 0 {
 			after = claimed[0].Tenant
-			end, wasLong := time.Now().Add(s.turn), limit.long
-			limit.pacer.begin()
-			err = s.work(ctx, after, claimed[0].Plan, limit, func(Plan) (proceed bool) {
-				limit.pacer.wait(ctx)
-				return !wasLong && time.Now().Before(end)
-			})
+			err = s.takeTurn(ctx, logger, limit, after, claimed[0].Plan)
 		}
-		if errors.Is(err, errLong) {
+		switch {
+		case errors.Is(err, errLong):
 			s.wakeUp()
 			continue
-		}
-		if err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "a change plan failed", "error", err)
+		case tenancy.IsDiskFull(err):
+			_ = pause(ctx, pollInterval) // then the loop ends, or the plan is tried again
 		}
 		switch {
 		case len(claimed) > 0:
@@ -69,6 +70,29 @@ func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 			s.idle(ctx, limit)
 		}
 	}
+}
+
+// takeTurn works on a claimed plan for a turn, in a trace of its own, and logs its failure.
+func (s *Store) takeTurn(
+	ctx context.Context, logger *slog.Logger, limit *limit, tenant tenancy.ID, plan int64,
+) error {
+	ctx, span := startTurn(ctx, tenant, plan)
+	end, wasLong := time.Now().Add(s.turn), limit.long
+	limit.pacer.begin()
+	err := s.work(ctx, tenant, plan, limit, func(Plan) (proceed bool) {
+		limit.pacer.wait(ctx)
+		return !wasLong && time.Now().Before(end)
+	})
+	full := tenancy.IsDiskFull(err)
+	if ctx.Err() == nil && (full || err == nil) {
+		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
+	}
+	failed := err != nil && !full && !errors.Is(err, errLong) && ctx.Err() == nil
+	if failed {
+		logger.WarnContext(ctx, "a change plan failed", "tenant_id", tenant, "plan", plan, "error", err)
+	}
+	endTurn(span, failed)
+	return err
 }
 
 // idle waits for work, or until the worker of long plans must become the other worker.
@@ -135,8 +159,13 @@ func (s *Store) work(
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), tenant, id) }() // otherwise the claim ends by itself
 	defer func() {
 		if cause := recover(); cause != nil {
-			plan, _ := s.Get(ctx, tenant, id)
-			err = s.fail(ctx, tenant, plan, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+			plan, getErr := s.Get(ctx, tenant, id)
+			if getErr != nil { // another worker continues the plan when the claim has ended
+				err = errors.Join(err, getErr)
+				return
+			}
+			err = s.fail(ctx, tenant, plan, err)
 		}
 	}()
 	plan, err := s.Get(ctx, tenant, id)
@@ -196,9 +225,9 @@ func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan
 		update change_plans set is_long = true where tenant_id = $1 and id = $2 and worker = $3`, s.worker))
 }
 
-// fail marks a plan as failed, unless ctx has ended, and returns err.
+// fail marks a plan as failed, and returns err. A plan continues later if ctx has ended or a disk is full.
 func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
-	if ctx.Err() != nil || errors.Is(err, ErrLost) {
+	if ctx.Err() != nil || errors.Is(err, ErrLost) || tenancy.IsDiskFull(err) {
 		return err
 	}
 	failure := "The plan could not be computed because of an internal error."

@@ -68,14 +68,17 @@ func (s *Store) remove(tenant tenancy.ID, w *waiter) {
 func (s *Store) PollPeriodically(ctx context.Context, logger *slog.Logger) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
+	problems := tenancy.Problems{
+		Begins: "clients that wait for changes get them late", Ends: "clients that wait for changes get them in time again",
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if err := s.pollAll(ctx); err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "clients that wait for changes get them late", "error", err)
+		if err := s.pollAll(ctx); ctx.Err() == nil {
+			problems.Report(ctx, logger, nil, err)
 		}
 	}
 }

@@ -135,3 +135,35 @@ func (c *Claim) Commit(ctx context.Context, response Response) error {
 
 // Rollback undoes the work and releases the key. After Commit it does nothing.
 func (c *Claim) Rollback(ctx context.Context) { c.tx.Rollback(ctx) }
+
+// Rewrite replaces the bodies of the stored responses that contain a part, to erase personal data. The keys stay used.
+func Rewrite(
+	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, part []byte, edit func(body []byte) []byte,
+) error {
+	type stored struct{ Key string }
+	found, err := tenancy.All[stored](ctx, db, tenant, `
+		select key from idempotency_keys where tenant_id = $1 and position($2::bytea in body) > 0 order by key`, tenant, part)
+	for _, of := range found {
+		if err == nil {
+			err = rewrite(ctx, db, tenant, of.Key, edit)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("rewrite stored responses: %w", err)
+	}
+	return nil
+}
+
+func rewrite(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, edit func([]byte) []byte) error {
+	stored, err := tenancy.One[struct{ Body []byte }](ctx, db, tenant,
+		`select body from idempotency_keys where tenant_id = $1 and key = $2 and body is not null`, tenant, key)
+	if errors.Is(err, tenancy.ErrNotFound) { // it has expired
+		return nil
+	}
+	if err == nil {
+		_, err = db.Exec(ctx, tenant, `
+			update idempotency_keys set body = $4 where tenant_id = $1 and key = $2 and body = $3`,
+			tenant, key, stored.Body, edit(stored.Body))
+	}
+	return err
+}

@@ -1,7 +1,7 @@
 // Package money holds amounts as whole cents, so that sums are exact.
 //
-// Parse reads the text of a JSON number or of a decimal string, never a float. It
-// refuses amounts with more than two fraction digits instead of rounding them. String
+// Parse reads the text of a JSON number, ParseText that of a decimal string, never a float. They
+// refuse amounts with more than two fraction digits instead of rounding them. String
 // writes two fraction digits.
 package money
 
@@ -20,9 +20,10 @@ type Cents int64
 // Max is the largest price: 9999999999.99.
 const Max Cents = 999_999_999_999
 
-// Errors of Parse. Responses show their texts.
+// Errors of Parse and ParseText. Responses show their texts.
 var (
 	ErrSyntax   = errors.New("must be a decimal number")
+	ErrText     = errors.New("must have only digits and at most one point if it is a string")
 	ErrFraction = errors.New("must not have more than two fraction digits")
 	ErrRange    = errors.New("must be between 0 and 9999999999.99")
 )
@@ -31,8 +32,17 @@ var (
 // no number has a million digits.
 var literal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
-// Parse reads a JSON number or decimal string: 1.5, "1.50" and 15e-1 are all 150
-// cents. It returns ErrSyntax, ErrFraction or ErrRange.
+// ParseText reads a decimal string, which has digits and at most one point: 1.5 and 1.50 are 150 cents. It returns
+// ErrText for a number with a sign or an exponent, and the errors of Parse.
+func ParseText(s string) (Cents, error) {
+	cents, err := Parse(s)
+	if !errors.Is(err, ErrSyntax) && strings.ContainsAny(s, "-eE") {
+		return 0, ErrText
+	}
+	return cents, err
+}
+
+// Parse reads a JSON number: 1.5, 1.50 and 15e-1 are all 150 cents. It returns ErrSyntax, ErrFraction or ErrRange.
 func Parse(s string) (Cents, error) {
 	if len(s) > 400 || !literal.MatchString(s) {
 		return 0, ErrSyntax

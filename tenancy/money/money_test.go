@@ -52,6 +52,27 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseText(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		in   string
+		want money.Cents
+		err  error
+	}{
+		{"0", 0, nil}, {"1.5", 150, nil}, {"1.500", 150, nil}, {"9999999999.99", money.Max, nil},
+		{"1e5", 0, money.ErrText}, {"1E5", 0, money.ErrText}, {"15e-1", 0, money.ErrText}, {"1e999", 0, money.ErrText},
+		{"1e-3", 0, money.ErrText}, {"-1", 0, money.ErrText}, {"-0", 0, money.ErrText},
+		{"+1", 0, money.ErrSyntax}, {"", 0, money.ErrSyntax}, {"1.", 0, money.ErrSyntax}, {".5", 0, money.ErrSyntax},
+		{"1.2.3", 0, money.ErrSyntax}, {"1,5", 0, money.ErrSyntax}, {" 1", 0, money.ErrSyntax}, {"e", 0, money.ErrSyntax},
+		{"1.005", 0, money.ErrFraction}, {"10000000000", 0, money.ErrRange},
+	} {
+		got, err := money.ParseText(test.in)
+		if got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("ParseText(%q) = %d, %v, want %d, %v", test.in, got, err, test.want, test.err)
+		}
+	}
+}
+
 func TestParseReadsWhatStringWrites(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -79,6 +100,13 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		c, err := money.Parse(s)
+		text, textErr := money.ParseText(s)
+		if textErr == nil && (err != nil || text != c || strings.Trim(s, "0123456789.") != "" || strings.Count(s, ".") > 1) {
+			t.Errorf("ParseText(%q) = %v, Parse = %v, %v", s, text, c, err)
+		}
+		if err == nil && textErr != nil && strings.Trim(s, "0123456789.") == "" {
+			t.Errorf("ParseText(%q) = %v", s, textErr)
+		}
 		if err != nil {
 			return
 		}

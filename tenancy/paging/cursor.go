@@ -18,7 +18,6 @@ var ErrCursor = errors.New("must be a next_cursor of the same list")
 type Position struct {
 	Value string `json:"v"`
 	ID    int64  `json:"i"`
-	Total *int64 `json:"t,omitempty"` // of the list when its first page was read, if counting reads all of it
 }
 
 // Cursor returns the position as text that is valid for one list only. list identifies it: the

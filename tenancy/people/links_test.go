@@ -183,7 +183,7 @@ func TestAReset(t *testing.T) {
 		t.Errorf("logged = %+v, want password.reset by Amy", got)
 	}
 	s.mustSignIn(t, "amy@example.com", next)
-	if _, err := s.SignIn(ctx, "amy@example.com", password); !errors.Is(err, ErrWrong) {
+	if _, err := s.SignIn(ctx, "amy@example.com", password, "192.0.2.1"); !errors.Is(err, ErrWrong) {
 		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
 	}
 	if _, err := s.UseLink(ctx, token, next, ""); !isEnded(err) {

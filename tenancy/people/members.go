@@ -115,26 +115,30 @@ func (s *Store) ChangeRole(ctx context.Context, tenant tenancy.ID, by tenancy.Ac
 	if !role.Valid() {
 		return tenancy.InvalidError{"role": {roleProblem}}
 	}
-	return s.changeMember(ctx, tenant, by, user, &role)
+	return s.changeMember(ctx, tenant, by, user, &role, false)
 }
 
-// Remove removes a member from the tenant and ends their sessions. It returns
-// tenancy.ErrNotFound, ErrLastOwner, or tenancy.ErrEnded if the actor is no longer
-// an owner.
+// Remove removes a member from the tenant and ends their sessions. The webhooks that they made are paused in the same
+// transaction. Remove returns tenancy.ErrNotFound, ErrLastOwner, or tenancy.ErrEnded if the actor is no longer an owner.
 func (s *Store) Remove(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, user int64) error {
-	return s.changeMember(ctx, tenant, by, user, nil)
+	return s.changeMember(ctx, tenant, by, user, nil, false)
+}
+
+// RemoveAndKeep is Remove, but the webhooks of the member go on, and the actor becomes their maker.
+func (s *Store) RemoveAndKeep(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, user int64) error {
+	return s.changeMember(ctx, tenant, by, user, nil, true)
 }
 
 func (s *Store) changeMember(
-	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, user int64, role *Role,
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, user int64, role *Role, keepWebhooks bool,
 ) error {
 	type change struct {
 		Email, Before *string
 		Outcome       string
 	}
-	sql, args := `select * from change_member($3, $1, $2)`, []any{user, role, by.Session}
+	sql, args := `select * from change_member($4, $1, $2, $3)`, []any{user, role, keepWebhooks, by.Session}
 	if by.Session == nil {
-		sql, args = `select * from set_member($1, $2)`, args[:2]
+		sql, args = `select * from set_member($1, $2, null, $3)`, args[:3]
 	}
 	var changes []change
 	err := s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
@@ -154,6 +158,9 @@ func (s *Store) changeMember(
 		entry := tenancy.Entry{Action: "member.remove", Target: email, Details: map[string]any{"role": before}}
 		if role != nil {
 			entry.Action, entry.Details = "member.role", map[string]any{"from": before, "to": *role}
+		}
+		if keepWebhooks {
+			entry.Details["webhooks"] = "kept"
 		}
 		tenancy.QueueAudit(batch, tenant, by, entry)
 		return nil

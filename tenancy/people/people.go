@@ -19,8 +19,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"net/mail"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -67,12 +69,20 @@ func (t Token) GoString() string { return t.String() }
 func (t Token) Reveal() string { return string(t) }
 
 // Store reads and changes the people of a database. It is safe for concurrent use.
-type Store struct{ db *tenancy.DB }
+type Store struct {
+	Logger *slog.Logger // of failed entries of the audit log
+
+	db       *tenancy.DB
+	logging  sync.WaitGroup // entries that are being written
+	problems tenancy.Problems
+}
 
 // New returns a Store. Methods for the operator need a database that is opened as
 // the migrator.
 func New(db *tenancy.DB) *Store {
-	return &Store{db.Central()}
+	return &Store{Logger: slog.Default(), db: db.Central(), problems: tenancy.Problems{
+		Begins: "failed sign-ins are not recorded", Ends: "failed sign-ins are recorded again",
+	}}
 }
 
 // CheckEmail returns why a lower-case text is not an e-mail address, or "".

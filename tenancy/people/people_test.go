@@ -49,7 +49,7 @@ func TestSignIn(t *testing.T) {
 		{"an e-mail of 64 KiB", strings.Repeat("a", 1<<16) + "@example.com", password},
 		{"a password of 1 MiB", "ann@example.com", strings.Repeat("a", 1<<20)},
 	} {
-		token, err := s.SignIn(t.Context(), test.email, test.password)
+		token, err := s.SignIn(t.Context(), test.email, test.password, "192.0.2.1")
 		if token != "" || !errors.Is(err, ErrWrong) {
 			t.Errorf("SignIn with %s = %v, want ErrWrong", test.name, err)
 		}
@@ -79,7 +79,7 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 	}
 	ctx := admission.NewContext(t.Context(), ticket)
 	for _, email := range []string{"ann@example.com", "nobody@example.com", "no e-mail", ""} {
-		if _, err := s.SignIn(ctx, email, password); !errors.Is(err, admission.ErrBusy) {
+		if _, err := s.SignIn(ctx, email, password, "192.0.2.1"); !errors.Is(err, admission.ErrBusy) {
 			t.Errorf("SignIn(%q) while another request hashes = %v, want ErrBusy: it has to hash", email, err)
 		}
 	}
@@ -265,7 +265,7 @@ func TestChangePassword(t *testing.T) {
 			t.Errorf("the session %s is active: %v, want %v", what, got, want.active)
 		}
 	}
-	if _, err := s.SignIn(t.Context(), "ann@example.com", password); !errors.Is(err, ErrWrong) {
+	if _, err := s.SignIn(t.Context(), "ann@example.com", password, "192.0.2.1"); !errors.Is(err, ErrWrong) {
 		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
 	}
 	s.mustSignIn(t, "ann@example.com", next)
@@ -346,7 +346,7 @@ func TestOwnersCannotReachOtherTenants(t *testing.T) {
 				t.Errorf("the log of %s tells of %s by %s", tenant.Slug, e.Action, e.Actor)
 			}
 		}
-		if err != nil || total != map[string]int64{"a": 4, "b": 4}[tenant.Slug] {
+		if err != nil || total != map[string]int64{"a": 5, "b": 5}[tenant.Slug] {
 			t.Errorf("AuditLog of %s = %d entries, %v", tenant.Slug, total, err)
 		}
 	}

@@ -60,7 +60,7 @@ func TestNoSessionOfAnOldPasswordRemains(t *testing.T) {
 			t.Fatalf("change_password = %t, %v", changed, err)
 		}
 		signedIn := s.meanwhile(t, func(ctx context.Context) error {
-			_, err := s.SignIn(ctx, "amy@example.com", password)
+			_, err := s.SignIn(ctx, "amy@example.com", password, "192.0.2.1")
 			return err
 		})
 		if err := tx.Commit(t.Context()); err != nil {

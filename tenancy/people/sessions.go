@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,20 +27,41 @@ func (s Session) Actor(token Token, address string) tenancy.Actor {
 }
 
 // SignIn checks a password and begins a session. It returns ErrWrong, after the same
-// time for an unknown address as for a known one, or admission.ErrBusy.
-func (s *Store) SignIn(ctx context.Context, email, password string) (Token, error) {
+// time for an unknown address as for a known one, or admission.ErrBusy. The audit log of
+// each tenant of an account records sign-ins, and failed ones by network and hour.
+func (s *Store) SignIn(ctx context.Context, email, password, network string) (Token, error) {
 	email = Account(email)
 	proofs, err := s.proofs(ctx, email, password)
 	if err != nil {
 		return "", err
 	}
 	token := newToken()
-	err = s.call(ctx, ErrWrong, `select begin_session($1, $2, $3) as done`, token.hash(), email, proofs[0])
+	err = s.call(ctx, ErrWrong, `select sign_in($1, $2, $3, $4) as done`, token.hash(), email, proofs[0], network)
+	if errors.Is(err, ErrWrong) && email != "" {
+		s.logFailure(ctx, email, network)
+	}
 	if err != nil {
 		return "", fmt.Errorf("sign in: %w", err)
 	}
 	return token, nil
 }
+
+// logTimeout bounds how long an entry about a failed sign-in may take.
+const logTimeout = 5 * time.Second
+
+// logFailure records a failed sign-in after SignIn has returned. Otherwise the time of the response would tell whether
+// the account exists. The connection counts as one of the request.
+func (s *Store) logFailure(ctx context.Context, email, network string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	s.logging.Go(func() {
+		defer cancel()
+		_, err := tenancy.Call[struct{}](ctx, s.db, `select from log_failed_sign_in($1, $2)`, email, network)
+		s.problems.Report(ctx, s.Logger, nil, err)
+	})
+}
+
+// Close waits for the entries of the audit log that are being written.
+func (s *Store) Close() { s.logging.Wait() }
 
 // Session returns the session of a token and extends it. slug is the tenant that the
 // person wants to work in, or "". It returns tenancy.ErrEnded after 30 minutes

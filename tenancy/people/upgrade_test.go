@@ -33,11 +33,11 @@ func TestMigrationKeepsPasswords(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := New(d.DB)
-	if _, err := store.SignIn(t.Context(), "ann@example.com", password); err != nil {
+	if _, err := store.SignIn(t.Context(), "ann@example.com", password, "192.0.2.1"); err != nil {
 		t.Errorf("SignIn with the old password = %v", err)
 	}
 	for email, wrong := range map[string]string{"ann@example.com": password + "x", "old@example.com": "x"} {
-		if _, err := store.SignIn(t.Context(), email, wrong); !errors.Is(err, ErrWrong) {
+		if _, err := store.SignIn(t.Context(), email, wrong, "192.0.2.1"); !errors.Is(err, ErrWrong) {
 			t.Errorf("SignIn(%s, %s) = %v, want ErrWrong", email, wrong, err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestMigrationKeepsPasswords(t *testing.T) {
 	if _, err := store.UseLink(t.Context(), reset, password, ""); err != nil {
 		t.Errorf("Use of a reset for an account without a password = %v", err)
 	}
-	if _, err := store.SignIn(t.Context(), "old@example.com", password); err != nil {
+	if _, err := store.SignIn(t.Context(), "old@example.com", password, "192.0.2.1"); err != nil {
 		t.Errorf("SignIn after the reset = %v", err)
 	}
 }

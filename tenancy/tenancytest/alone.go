@@ -17,7 +17,7 @@ func Alone(t *testing.T) bool {
 	if os.Getenv(aloneVariable) == t.Name() {
 		return true
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=10m")
 	child.Env = append(os.Environ(), aloneVariable+"="+t.Name())
 	output, err := child.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()+" ") {

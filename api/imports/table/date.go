@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // DateOrder is the order of day and month in dates such as 01/02/2025.
@@ -50,7 +52,7 @@ func monthOf(name string) time.Month {
 
 // AddDate records the evidence of a value.
 func (f *Form) AddDate(text string) {
-	parts := slashDate.FindStringSubmatch(timePattern.ReplaceAllString(strings.TrimSpace(text), ""))
+	parts := slashDate.FindStringSubmatch(WithoutClock(text))
 	if parts == nil {
 		return
 	}
@@ -67,15 +69,27 @@ func (f *Form) AddDate(text string) {
 	}
 }
 
-// Date decides the order of dates. It returns an example if the values fit both orders.
-func (f *Form) Date() (ambiguous string) {
+// Date decides the order of dates. answer is that of the user, fixed that of the format of the file; both may be "". It
+// returns an example if the values fit both orders and there is no answer. Dates that fit both are refused if the answer
+// contradicts the other dates of the column. A fixed order applies unless the dates show the other one.
+func (f *Form) Date(answer, fixed DateOrder) (ambiguous string) {
+	var seen DateOrder
 	switch {
 	case f.day && !f.month:
-		f.Order = DayFirst
+		seen = DayFirst
 	case f.month && !f.day:
-		f.Order = MonthFirst
-	case !f.day:
+		seen = MonthFirst
+	}
+	if fixed != "" && (seen == fixed || seen == "") {
+		answer = fixed // the user's is about another file
+	}
+	switch {
+	case answer == "" && seen == "":
 		return f.exampleDate
+	case answer == "" || f.exampleDate == "":
+		f.Order = seen
+	case seen == "" || seen == answer:
+		f.Order = answer
 	}
 	return ""
 }
@@ -105,12 +119,17 @@ func (f Form) Time(text string, zone *time.Location) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	at := time.Date(year, time.Month(month), day, hour, minute, second, 0, zone)
-	if day < 1 || day > 31 || month < 1 || month > 12 || time.Date(year, time.Month(month), day, 0, 0, 0, 0,
-		time.UTC).Day() != day || hour > 23 || minute > 59 || second > 60 {
+	local := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+	if month < 1 || month > 12 || time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day ||
+		hour > 23 || minute > 59 || second > 60 {
 		return time.Time{}, errDate
 	}
-	return at, nil
+	return tenancy.MomentOf(local, zone).In(zone), nil
+}
+
+// WithoutClock returns the date of a date with a time of day.
+func WithoutClock(text string) string {
+	return strings.TrimSpace(timePattern.ReplaceAllString(strings.TrimSpace(text), ""))
 }
 
 func zoneOf(offset string, zone *time.Location) *time.Location {

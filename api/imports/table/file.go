@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -31,11 +32,13 @@ type File struct {
 	Size    int64  // in the directory or ZIP
 	Problem string // why it cannot be read, if it is not a table
 	Sheet   string // that is read; the first visible one of a workbook unless it is set
-	sheets  []string
-	content func() (io.ReadCloser, error) // unpacked
-	charset charset
-	space   *Space
-	book    bool
+	// Microseconds keeps those of dates in a workbook. Most programs write dates that are a few microseconds off.
+	Microseconds bool
+	sheets       []string
+	content      func() (io.ReadCloser, error) // unpacked
+	charset      charset
+	space        *Space
+	book         *sharedBook // or nil
 	// directory is the limit of the directory of a ZIP file, or 0 for maxDirectory.
 	directory int
 	delimiter rune // of a CSV file, or 0 if it must be detected
@@ -156,12 +159,11 @@ func (f *File) openZIP(inZIP bool) ([]*File, error) {
 	}
 	switch {
 	case names["xl/workbook.xml"]:
-		f.book = true
 		book, err := openBook(archive)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		f.sheets = book.visible()
+		f.book, f.sheets = &sharedBook{book: book}, book.visible()
 		return []*File{f}, nil
 	case names["xl/workbook.bin"], names["content.xml"]:
 		f.Problem = "is a workbook in another format: save it as .xlsx or CSV"
@@ -240,18 +242,24 @@ func (f *File) zip() (*zip.Reader, io.Closer, error) {
 	return archive, closer, nil
 }
 
+// Hold keeps a workbook open until release is called, so that what its sheets share is unpacked once for all of them.
+func (f *File) Hold() (release func() error, err error) {
+	if f.book == nil {
+		return func() error { return nil }, nil
+	}
+	return f.book.Close, f.book.open(f)
+}
+
 // Open returns the rows.
 func (f *File) Open() (*Rows, error) {
-	if f.book {
-		archive, closer, err := f.zip()
-		if err != nil {
+	if f.book != nil {
+		if err := f.book.open(f); err != nil {
 			return nil, err
 		}
-		rows, err := openSheet(archive, cmp.Or(f.Sheet, f.sheets[0]), f.space, unpackedLimit(f.Size))
+		rows, err := f.book.openSheet(cmp.Or(f.Sheet, f.sheets[0]), f.precision(), unpackedLimit(f.Size))
 		if err != nil {
-			return nil, errors.Join(err, closer.Close())
+			return nil, errors.Join(err, f.book.Close())
 		}
-		rows.closers = append([]io.Closer{closer}, rows.closers...)
 		return rows, nil
 	}
 	content, err := f.content()
@@ -260,6 +268,13 @@ func (f *File) Open() (*Rows, error) {
 	}
 	text := newCSV(decode(bufio.NewReaderSize(content, 64<<10), f.charset), f.delimiter)
 	return &Rows{Delimiter: text.sep, next: text.next, closers: []io.Closer{content}}, nil
+}
+
+func (f *File) precision() time.Duration {
+	if f.Microseconds {
+		return time.Microsecond
+	}
+	return time.Millisecond
 }
 
 var errUnpacked = errors.New("unpacks to more than 4 GiB or 200 times its size")

@@ -27,10 +27,10 @@ func TestNumbersOfAColumnDecideTheirForm(t *testing.T) {
 	} {
 		var f Form
 		for value := range strings.FieldsSeq(test.values) {
-			f.AddNumber(value, false)
+			f.AddNumber(value)
 		}
 		var got []string
-		if example := f.Number(); example != "" {
+		if example := f.Number(0); example != "" {
 			got = append(got, "ambiguous "+example)
 		} else {
 			for value := range strings.FieldsSeq(test.values) {
@@ -66,7 +66,7 @@ func TestDatesOfAColumnDecideTheirOrder(t *testing.T) {
 		{"1/2/2025;2/13/2025", "2025-01-02;2025-02-13"},
 		{"1/2/2025;3/3/2025", "ambiguous 1/2/2025"},
 		{"3/3/2025", "2025-03-03"},
-		{"1/2/2025;13/2/2025;2/13/2025", errDateOrder.Error() + ";2025-02-13;2025-02-13"},
+		{"1/2/2025;13/2/2025;2/13/2025", "ambiguous 1/2/2025"},
 		{"31.12.2025;1.2.25;2025-12-31;20251231;2025/12/31", "2025-12-31;2025-02-01;2025-12-31;2025-12-31;2025-12-31"},
 		{"31-Dec-25;Dec 31, 2025;31. März 2025;3 août 2025;5 de enero de 2025;1 mei 2025",
 			"2025-12-31;2025-12-31;2025-03-31;2025-08-03;2025-01-05;2025-05-01"},
@@ -80,7 +80,7 @@ func TestDatesOfAColumnDecideTheirOrder(t *testing.T) {
 			f.AddDate(value)
 		}
 		var got []string
-		if example := f.Date(); example != "" {
+		if example := f.Date("", ""); example != "" {
 			got = append(got, "ambiguous "+example)
 		} else {
 			for value := range strings.SplitSeq(test.values, ";") {
@@ -94,6 +94,101 @@ func TestDatesOfAColumnDecideTheirOrder(t *testing.T) {
 		}
 		if got := strings.Join(got, ";"); got != strings.TrimSuffix(test.want, ";") {
 			t.Errorf("%s = %s, want %s", test.values, got, test.want)
+		}
+	}
+}
+
+// An answer of a user decides what can be read in two ways. Where it contradicts the column, such values are refused.
+func TestAnAnswerDecidesWhatCanBeReadInTwoWays(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		values string
+		answer byte
+		want   string
+	}{
+		{"2.500", ',', "2500.00"},
+		{"2.500 3", '.', "2.50 3.00"},
+		{"2.500 3,20", ',', "2500.00 3.20"},
+		{"2.500 3,20", '.', errDecimal.Error() + " 3.20"},
+		{"2.500 3.20", ',', errDecimal.Error() + " 3.20"},
+		{"2.500 3,20 3.20", ',', "2500.00 3.20 3.20"},
+		{"19.99", ',', "19.99"},
+	} {
+		var f Form
+		for value := range strings.FieldsSeq(test.values) {
+			f.AddNumber(value)
+		}
+		var got []string
+		if example := f.Number(test.answer); example != "" {
+			got = append(got, "ambiguous "+example)
+		}
+		for value := range strings.FieldsSeq(test.values) {
+			cents, err := f.Cents(value)
+			if err != nil {
+				got = append(got, err.Error())
+			} else {
+				got = append(got, cent(cents))
+			}
+		}
+		if got := strings.Join(got, " "); got != test.want {
+			t.Errorf("%s with %c = %s, want %s", test.values, test.answer, got, test.want)
+		}
+	}
+	for _, test := range []struct {
+		values        string
+		answer, fixed DateOrder
+		want          string
+	}{
+		{"1/2/2025", DayFirst, "", "2025-02-01"},
+		{"1/2/2025;13/2/2025", DayFirst, "", "2025-02-01;2025-02-13"},
+		{"1/2/2025;13/2/2025", MonthFirst, "", errDateOrder.Error() + ";2025-02-13"},
+		{"1/2/2025;13/2/2025;2/13/2025", MonthFirst, "", "2025-01-02;" + errDate.Error() + ";2025-02-13"},
+		{"1/2/2025", "", MonthFirst, "2025-01-02"},
+		{"1/2/2025;2/13/2025", DayFirst, MonthFirst, "2025-01-02;2025-02-13"}, // the answer is about another file
+		{"1/2/2025;13/2/2025", "", MonthFirst, "2025-02-01;2025-02-13"},
+		{"1/2/2025", DayFirst, MonthFirst, "2025-01-02"},
+		{"1/2/2025;13/2/2025", MonthFirst, MonthFirst, errDateOrder.Error() + ";2025-02-13"},
+	} {
+		var f Form
+		for value := range strings.SplitSeq(test.values, ";") {
+			f.AddDate(value)
+		}
+		var got []string
+		if example := f.Date(test.answer, test.fixed); example != "" {
+			got = append(got, "ambiguous "+example)
+		}
+		for value := range strings.SplitSeq(test.values, ";") {
+			at, err := f.Time(value, time.UTC)
+			if err != nil {
+				got = append(got, err.Error())
+			} else {
+				got = append(got, at.Format(time.DateOnly))
+			}
+		}
+		if got := strings.Join(got, ";"); got != test.want {
+			t.Errorf("%s with %s of %s = %s, want %s", test.values, test.answer, test.fixed, got, test.want)
+		}
+	}
+}
+
+// Where the clocks skip midnight, a date is its first moment, not one of the day before.
+func TestDatesAreTheirFirstMoment(t *testing.T) {
+	t.Parallel()
+	for zone, dates := range map[string]map[string]string{
+		"America/Santiago": {"2026-09-06": "2026-09-06T04:00:00Z", "6.9.2026 00:30": "2026-09-06T04:00:00Z"},
+		"America/Havana":   {"2026-03-08": "2026-03-08T05:00:00Z", "2021-11-07": "2021-11-07T04:00:00Z"},
+		"Atlantic/Azores":  {"29/03/2026": "2026-03-29T01:00:00Z", "2021-10-31": "2021-10-31T00:00:00Z"},
+		"Pacific/Apia":     {"2011-12-30": "2011-12-30T10:00:00Z", "2011-12-31": "2011-12-30T10:00:00Z"},
+	} {
+		location, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range dates {
+			at, err := (Form{}).Time(text, location)
+			if got := at.UTC().Format(time.RFC3339); got != want || err != nil {
+				t.Errorf("%s in %s = %s, %v, want %s", text, zone, got, err, want)
+			}
 		}
 	}
 }

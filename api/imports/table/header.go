@@ -140,3 +140,10 @@ var synonyms = []struct{ field, names string }{
 	{"refunded_at", `refund date`},
 	{"currency", `wahrung, devise, monnaie, moneda, divisa, valuta`},
 }
+
+// sums are the names of rows with a sum, in normal form.
+var sums = []string{"total", "totals", "grand total", "subtotal", "sum", "summe", "gesamt", "gesamtsumme", "zwischensumme",
+	"somme", "sous total", "total general", "suma", "totaal", "subtotaal", "eindtotaal", "totale"}
+
+// IsSum reports whether a row of that name has the sum of the rows above it.
+func IsSum(name string) bool { return slices.Contains(sums, Normal(name)) }

@@ -7,6 +7,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
+var errDecimal = errors.New("is a number whose decimal separator is not known")
+
 // Form is how the numbers and dates of a column are written. The zero value is a column without evidence.
 type Form struct {
 	Decimal byte // ',' or '.'; 0 if no value shows it
@@ -18,14 +20,10 @@ type Form struct {
 	exampleDate  string  // such as 1/2/2025
 }
 
-// AddNumber records the evidence of a value.
-func (f *Form) AddNumber(text string, numeric bool) {
+// AddNumber records the evidence of a text.
+func (f *Form) AddNumber(text string) {
 	digits, _, ok := bareNumber(text)
 	if !ok {
-		return
-	}
-	if numeric {
-		f.decimals[1] = true
 		return
 	}
 	if decimal, known := decimalOf(digits); known && decimal != 0 {
@@ -42,13 +40,20 @@ func boolIndex(second bool) int {
 	return 0
 }
 
-// Number decides the decimal separator. It returns an example if the values fit both.
-func (f *Form) Number() (ambiguous string) {
-	switch comma, point := f.decimals[0], f.decimals[1]; {
-	case comma != point:
-		f.Decimal = map[bool]byte{true: ',', false: '.'}[comma]
-	default: // no evidence, or some for both
+// Number decides the decimal separator. answer is that of the user, or 0. It returns an example if the values fit both
+// and there is no answer. Values that fit both are refused if the answer contradicts the other values of the column.
+func (f *Form) Number(answer byte) (ambiguous string) {
+	var seen byte
+	if comma, point := f.decimals[0], f.decimals[1]; comma != point {
+		seen = map[bool]byte{true: ',', false: '.'}[comma]
+	}
+	switch {
+	case answer == 0 && seen == 0:
 		return f.exampleGroup
+	case answer == 0 || f.exampleGroup == "":
+		f.Decimal = seen
+	case seen == 0 || seen == answer:
+		f.Decimal = answer
 	}
 	return ""
 }
@@ -165,10 +170,15 @@ func (f Form) Digits(text string) (string, bool) {
 	return whole, true
 }
 
-// Cents reads an amount, which may be negative. Errors are those of money.Parse. An amount that money.Parse accepts is
-// that amount in every form.
+// Cents reads an amount, which may be negative. Errors are those of money.Parse, and errDecimal. An amount that
+// money.Parse accepts is that amount in every form, unless it fits two.
 func (f Form) Cents(text string) (int64, error) {
 	text = strings.TrimSpace(text)
+	if digits, _, ok := bareNumber(text); ok && f.Decimal == 0 {
+		if _, known := decimalOf(digits); !known {
+			return 0, errDecimal
+		}
+	}
 	if f.Decimal != ',' {
 		amount, err := money.Parse(text)
 		if err == nil || errors.Is(err, money.ErrFraction) && f.Decimal == 0 {

@@ -19,6 +19,9 @@ const (
 	maxColumns  = 1000
 )
 
+// MaxCell is the maximum number of UTF-16 units in a cell of a workbook.
+const MaxCell = 32_767
+
 var (
 	errRowTooLong     = errors.New("a row is longer than 2 MiB: is a closing quote missing?")
 	errTooManyColumns = errors.New("a row has more than 1,000 columns")

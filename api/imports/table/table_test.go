@@ -4,7 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	cryptorand "crypto/rand"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -392,6 +395,8 @@ func TestBombsAreRefused(t *testing.T) {
 		{"attributes of a row", "a.xlsx", sheet(`<row` + attributes + `/>`), "longer than 2 MiB"},
 		{"attributes of styles", "a.xlsx", styles, "longer than 2 MiB"},
 		{"attributes of texts", "a.xlsx", texts, "longer than 2 MiB"},
+		{"many sheets", "a.xlsx", zipped(t, "xl/workbook.xml", "<workbook>"+strings.Repeat("<sheet/>", 380_000)+"</workbook>",
+			"xl/_rels/workbook.xml.rels", rels), "more than 1000 sheets"},
 		{"a sheet", "a.xlsx", sheet(`<row></row>` + strings.Repeat(`<row></row>`, 3<<19)), "unpacks to more than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -400,6 +405,78 @@ func TestBombsAreRefused(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// countedFile counts the bytes that are read of a file.
+type countedFile struct {
+	fs.File
+	read *int
+}
+
+func (f countedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	*f.read += n
+	return n, err
+}
+
+func (f countedFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.File.(io.ReaderAt).ReadAt(p, at)
+	*f.read += n
+	return n, err
+}
+
+type countedFS struct {
+	fstest.MapFS
+	read *int
+}
+
+func (c countedFS) Open(name string) (fs.File, error) {
+	f, err := c.MapFS.Open(name)
+	return countedFile{f, c.read}, err
+}
+
+// What the sheets of a workbook share is as large as a tenant wants, and so is the workbook if it is in a ZIP.
+func TestWhatSheetsShareIsReadOnceForAllOfThem(t *testing.T) {
+	t.Parallel()
+	const sheets = 50
+	random := make([]byte, 1<<20)
+	_, _ = cryptorand.Read(random)
+	parts := []string{"xl/sharedStrings.xml", "<sst><si><t>" + hex.EncodeToString(random) + "</t></si><si><t>x</t></si></sst>"}
+	var list, rels strings.Builder
+	for i := range sheets {
+		fmt.Fprintf(&list, `<sheet name="S%d" id="r%d"/>`, i, i)
+		fmt.Fprintf(&rels, `<Relationship Id="r%d" Target="s%d.xml"/>`, i, i)
+		parts = append(parts, fmt.Sprintf("xl/s%d.xml", i), `<row><c t="s"><v>1</v></c></row>`)
+	}
+	parts = append(parts, "xl/workbook.xml", "<workbook>"+list.String()+"</workbook>",
+		"xl/_rels/workbook.xml.rels", "<Relationships>"+rels.String()+"</Relationships>")
+	book := zipped(t, parts...)
+	for name, content := range map[string]string{
+		"a.xlsx": book, "a.zip": zipped(t, "a.xlsx", book), "a.xlsx.gz": gzipped(t, book),
+	} {
+		read, space := 0, NewSpace(t.TempDir(), 1<<30)
+		files, err := Files(countedFS{directory(name, content), &read}, space)
+		if err != nil || len(files) != 1 || len(files[0].Sheets()) != sheets {
+			t.Fatalf("Files(%s) = %v, %v, want a workbook", name, files, err)
+		}
+		release, err := files[0].Hold()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sheet := range files[0].Sheets() {
+			of := *files[0]
+			of.Sheet = sheet
+			if rows, err := readFile(&of); err != nil || len(rows) != 1 || rows[0][0] != "x" {
+				t.Fatalf("%s, %s = %q, %v", name, sheet, rows, err)
+			}
+		}
+		if most := 3 * len(content); read > most {
+			t.Errorf("%s: %d bytes were read of %d, want at most %d", name, read, len(content), most)
+		}
+		if err := release(); err != nil || space.used.Load() != 0 {
+			t.Errorf("%s: release = %v with %d bytes of temporary files left", name, err, space.used.Load())
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package table
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 
 // maxPartBytes limits what is read of a workbook's list of sheets and styles.
 const maxPartBytes = 16 << 20
+
+// maxSheets limits the list of sheets, of which an import reads the first ones.
+const maxSheets = 1000
 
 // maxRowXML limits the XML of a row. Its text has at most maxRowBytes.
 const maxRowXML = 8 << 20
@@ -94,6 +98,9 @@ func openBook(archive *zip.Reader) (*book, error) {
 		case "workbookPr":
 			b.date1904 = isTrue(attribute(e, "date1904"))
 		case "sheet":
+			if len(b.sheets) > maxSheets {
+				return
+			}
 			part := targets[attribute(e, "id")]
 			if !strings.HasPrefix(part, "/") {
 				part = path.Join("xl", part)
@@ -105,6 +112,9 @@ func openBook(archive *zip.Reader) (*book, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(b.sheets) > maxSheets {
+		return nil, fmt.Errorf("the workbook has more than %d sheets", maxSheets)
 	}
 	if len(b.visible()) == 0 {
 		return nil, errors.New("the workbook has no visible sheet")
@@ -215,29 +225,58 @@ type sheetReader struct {
 	tokens  *xml.Decoder
 	strings *sharedStrings
 	line    int
+	precise time.Duration // to which times are rounded; 0 is a millisecond
 }
 
-// openSheet returns the rows of a sheet. The sheet and its strings unpack to at most limit bytes.
-func openSheet(archive *zip.Reader, name string, space *Space, limit int64) (*Rows, error) {
-	b, err := openBook(archive)
-	if err != nil {
-		return nil, err
+// sharedBook is an XLSX file. The list of its sheets is read once, when the file is listed. The copies of a File, one for
+// each sheet, share the open archive and its texts.
+type sharedBook struct {
+	*book
+	users   int // that have the archive open
+	archive *zip.Reader
+	strings *sharedStrings
+	closer  io.Closer
+}
+
+// open opens the archive of f unless it is open. Each call needs a Close.
+func (w *sharedBook) open(f *File) error {
+	if w.users == 0 {
+		archive, closer, err := f.zip()
+		if err != nil {
+			return err
+		}
+		shared, err := readSharedStrings(archive, f.space, unpackedLimit(f.Size))
+		if err != nil {
+			return errors.Join(err, closer.Close())
+		}
+		w.archive, w.closer, w.strings = archive, closer, shared
 	}
-	i := slices.IndexFunc(b.sheets, func(s sheet) bool { return s.name == name })
+	w.users++
+	return nil
+}
+
+// Close implements io.Closer.
+func (w *sharedBook) Close() error {
+	if w.users--; w.users > 0 {
+		return nil
+	}
+	return errors.Join(w.strings.Close(), w.closer.Close())
+}
+
+// openSheet returns the rows of a sheet, which unpacks to at most limit bytes, with times of a precision. The workbook
+// must be open.
+func (w *sharedBook) openSheet(name string, precise time.Duration, limit int64) (*Rows, error) {
+	i := slices.IndexFunc(w.sheets, func(s sheet) bool { return s.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("the workbook has no sheet %q", name)
 	}
-	shared, err := readSharedStrings(archive, space, limit)
+	part, err := openPart(w.archive, w.sheets[i].part)
 	if err != nil {
 		return nil, err
 	}
-	part, err := openPart(archive, b.sheets[i].part)
-	if err != nil {
-		return nil, errors.Join(err, shared.Close())
-	}
 	limited := &io.LimitedReader{R: &unpackLimit{part, limit}, N: maxRowXML}
-	s := &sheetReader{book: b, limit: limited, tokens: newDecoder(limited), strings: shared}
-	return &Rows{next: s.next, closers: []io.Closer{part, shared}}, nil
+	s := &sheetReader{book: w.book, limit: limited, tokens: newDecoder(limited), strings: w.strings, precise: precise}
+	return &Rows{next: s.next, closers: []io.Closer{w, part}}, nil
 }
 
 // next returns the next row that has a value.
@@ -390,15 +429,16 @@ func (s *sheetReader) date(days float64) string {
 	if !(days >= 0 && days <= 3_000_000) { // also NaN
 		return plainNumber(days)
 	}
+	precise := cmp.Or(s.precise, time.Millisecond)
 	at := epoch.AddDate(0, 0, int(days)).
-		Add(time.Duration((days-float64(int64(days)))*24*3600*1000+0.5) * time.Millisecond)
+		Add(time.Duration((days-float64(int64(days)))*float64(24*time.Hour/precise)+0.5) * precise)
 	switch {
 	case days < 1:
 		return at.Format(time.TimeOnly)
 	case at.Equal(at.Truncate(24 * time.Hour)):
 		return at.Format(time.DateOnly)
 	}
-	return at.Format(time.DateTime + ".999")
+	return at.Format(time.DateTime + ".999999")
 }
 
 func unexpected(err error) error {

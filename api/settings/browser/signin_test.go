@@ -45,7 +45,7 @@ func TestSignInReplacesAPlantedSession(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	anna, mallory := s.mustPerson(t, "anna", people.Owner), s.mustPerson(t, "mallory", people.Viewer)
-	planted, err := s.people.SignIn(t.Context(), mallory, password)
+	planted, err := s.people.SignIn(t.Context(), mallory, password, "192.0.2.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestReset(t *testing.T) {
 	guest.fill("Password", "another horse battery")
 	guest.press("Set password")
 	guest.wantText("API keys")
-	if _, err := s.people.SignIn(t.Context(), ben, password); err == nil {
+	if _, err := s.people.SignIn(t.Context(), ben, password, "192.0.2.1"); err == nil {
 		t.Error("the old password still works")
 	}
 }

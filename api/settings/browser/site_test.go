@@ -88,7 +88,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resolver.Close() })
-	limiter, err := ratelimit.Open(t.Context(), os.Getenv("REDIS_URL"), logger)
+	limiter, err := ratelimit.OpenPatient(t.Context(), os.Getenv("REDIS_URL"), logger)
 	if err != nil {
 		t.Fatalf("REDIS_URL: %v: run make test", err)
 	}

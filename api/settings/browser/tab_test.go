@@ -154,7 +154,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // load runs steps that load another page and returns its status.
 func (b *tab) load(steps ...chromedp.Action[chromedp.Void]) int {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
 	response, err := chromedp.RunResponse(ctx, steps...)
 	if err != nil {
@@ -321,7 +321,7 @@ func (b *tab) setCookie(value string) {
 // signIn starts a session without the form.
 func (b *tab) signIn(email string) {
 	b.t.Helper()
-	token, err := b.people.SignIn(b.t.Context(), email, password)
+	token, err := b.people.SignIn(b.t.Context(), email, password, "192.0.2.1")
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ select array(select h.id from hits h where true order by h.key asc, h.id asc lim
 --   Aggregate (InitPlan)
 --     CTE Scan on hits
 
-select ids, total from search_products($1, $2, $3, $4, $5, $6)
+select total as count, set_config('app.found', ids::text, true) as found
+  from search_products($1, $2, $3, $4, $5, $6)
 
 -- Plan on PostgreSQL 15:
 --   Function Scan on search_products
@@ -25,7 +26,7 @@ select p.id, p.created_at, p.updated_at,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
-  from unnest($2::bigint[]) with ordinality page (id, place)
+  from unnest(current_setting('app.found')::bigint[]) with ordinality page (id, place)
  cross join lateral (
        select *
          from products

@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // Config is the configuration. The tag hide says which part of a value Settings hides: "all", "password", or
@@ -101,10 +101,12 @@ func parseBaseURL(s string) (url.URL, error) {
 func parseURLs(s string) (URLs, error) {
 	all := URLs(strings.Fields(s))
 	for i, u := range all {
-		_, err := pgx.ParseConfig(u)
-		if err != nil || !strings.HasPrefix(u, "postgres") || strings.Count(u, "://") != 1 {
-			return nil, fmt.Errorf("URL %d: must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE whose files "+
-				"can be read; separate URLs with spaces", i+1)
+		err := tenancy.CheckURL(u)
+		if err == nil && (!strings.HasPrefix(u, "postgres") || strings.Count(u, "://") != 1) {
+			err = errors.New("must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE whose files can be read")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("URL %d: %w; separate URLs with spaces", i+1, err)
 		}
 	}
 	return all, nil
@@ -240,8 +242,8 @@ func variableProblem(err error) string {
 func addressProblems(variables map[string]string) problems {
 	var found problems
 	for _, name := range []string{"DATABASE_URL", "DATABASE_ADMIN_URL", "DATABASE_DIRECT_URL"} {
-		if _, err := pgx.ParseConfig(variables[name]); err != nil && variables[name] != "" {
-			found.add("%s: must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE whose files can be read", name)
+		if err := tenancy.CheckURL(variables[name]); err != nil && variables[name] != "" {
+			found.add("%s: %v", name, err)
 		}
 	}
 	if address := variables["REDIS_URL"]; address != "" {

@@ -51,6 +51,7 @@ type instance struct {
 	limiter *ratelimit.Limiter
 	media   *media.Store
 	hooks   *webhooks.Store
+	people  *people.Store
 	http    *http.Server
 	drain   time.Duration
 	grace   time.Duration
@@ -61,6 +62,7 @@ type instance struct {
 	abort    context.CancelFunc // cancels the contexts of all requests and of background work
 
 	minSchema int // schema version that this program needs
+	readiness tenancy.Problems
 	checks    singleflight.Group
 	checked   atomic.Int64 // time of the last successful check of PostgreSQL, in Unix nanoseconds
 }
@@ -76,6 +78,7 @@ func openInstance(
 		grace:     time.Duration(cfg.Grace),
 		logger:    logger,
 		minSchema: migrations.Latest(),
+		readiness: tenancy.Problems{Begins: "the instance is not ready", Ends: "the instance is ready again"},
 	}
 	defer func() {
 		if err != nil {
@@ -89,6 +92,9 @@ func openInstance(
 		return nil, fmt.Errorf("DATABASE_REPLICA_URLS: %w", err)
 	}
 	listenURL := cmp.Or(cfg.DatabaseDirectURL, cfg.DatabaseURL)
+	if err := checkListener(ctx, listenURL); err != nil {
+		return nil, err
+	}
 	if i.keys, err = keys.Open(ctx, i.db, listenURL, cfg.KeyPeppers, logger); err != nil {
 		return nil, err
 	}
@@ -113,6 +119,8 @@ func (i *instance) createServer(
 	plans := newPlans(cfg, i.db, i.media, admitted)
 	changes := feed.New(i.db, time.Duration(cfg.FeedRetention))
 	i.hooks = webhooks.New(i.db, changes, cfg.LocalWebhooks)
+	i.people = people.New(i.db)
+	i.people.Logger = i.logger
 	handler := api.New(api.Options{
 		DB:   i.db,
 		Feed: changes, Webhooks: i.hooks,
@@ -130,7 +138,7 @@ func (i *instance) createServer(
 
 		Admission: admitted,
 		Settings: &settings.Options{
-			DB: i.db, People: people.New(i.db), Keys: keys.New(i.db, cfg.KeyPeppers),
+			DB: i.db, People: i.people, Keys: keys.New(i.db, cfg.KeyPeppers),
 			Catalog: catalogStore, Sales: salesStore, Reports: reportStore,
 			Limiter: i.limiter, BaseURL: cfg.BaseURL,
 		},
@@ -174,13 +182,15 @@ func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*tenanc
 	defer cancel()
 	db, err := tenancy.Open(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+		return nil, fmt.Errorf("DATABASE_URL: %w", explainPooler(err))
 	}
-	if err := db.Conn(ctx, func(conn *pgx.Conn) error {
-		return checkDatabase(ctx, conn, "DATABASE_URL", logger)
-	}); err != nil {
+	err = checkPooler(ctx, db)
+	if err == nil {
+		err = db.Conn(ctx, func(conn *pgx.Conn) error { return checkDatabase(ctx, conn, "DATABASE_URL", logger) })
+	}
+	if err != nil {
 		db.Close()
-		return nil, err
+		return nil, explainPooler(err)
 	}
 	return db, nil
 }
@@ -296,6 +306,9 @@ func (i *instance) closeAll() error {
 		i.hooks.Close()
 	}
 	i.abort()
+	if i.people != nil {
+		i.people.Close()
+	}
 	if i.keys != nil {
 		errs = append(errs, i.keys.Close())
 	}

@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	otelmetric "go.opentelemetry.io/otel/metric"
 )
 
 // opsPort serves liveness, readiness, metrics and profiles. It requires no key, so its address must not be public.
@@ -51,6 +54,23 @@ func (o *opsPort) close() error {
 		return nil
 	}
 	return o.http.Close()
+}
+
+// observeReadiness registers the metric of the readiness, until the returned function is called. The errors are ignored:
+// the SDK only rejects invalid names.
+func (o *opsPort) observeReadiness() (stop func()) {
+	meter := otel.Meter("github.com/storeroom/storeroom/cmd/storeroom/server")
+	gauge, _ := meter.Int64ObservableGauge("storeroom.ready",
+		otelmetric.WithDescription("1 if the instance is ready, 0 if it is not."))
+	registration, _ := meter.RegisterCallback(func(ctx context.Context, observer otelmetric.Observer) error {
+		value := int64(0)
+		if i := o.instance.Load(); i != nil && i.ready(ctx) == nil {
+			value = 1
+		}
+		observer.ObserveInt64(gauge, value)
+		return nil
+	}, gauge)
+	return func() { _ = registration.Unregister() }
 }
 
 // probeResponse is the body of /livez and /readyz.

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -32,6 +33,8 @@ type Options struct {
 	Prepare func(ctx context.Context, db *tenancy.DB, resolver *keys.Resolver) error
 	// Started, if set, is called when the port accepts connections. Otherwise Run logs the address.
 	Started func() error
+	// IgnoreHangup ignores SIGHUP, which service managers send to reload a configuration.
+	IgnoreHangup bool
 }
 
 // Run serves until ctx is done and then shuts down. It returns an error if requests had to be aborted.
@@ -47,7 +50,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer exports.close()
+	defer ops.observeReadiness()()
 	logger := slog.New(logHandler{stderr, exports.logs, o.LogLevel})
+	if o.IgnoreHangup {
+		defer ignoreHangup(ctx, logger)()
+	}
 	if o.OpsAddr != "" {
 		if err := ops.open(ctx, o.OpsAddr, exports.metrics, logger); err != nil {
 			return err
@@ -81,6 +88,21 @@ func Run(ctx context.Context, o Options) (err error) {
 			"memory_limit", memory.Value, "memory_limit_source", memory.Source)
 		return nil
 	})
+}
+
+// ignoreHangup logs each SIGHUP, which would otherwise end the process without draining, until stop is called.
+func ignoreHangup(ctx context.Context, logger *slog.Logger) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for range hangups {
+			logger.WarnContext(ctx, "SIGHUP is ignored: to use a new configuration, restart the instance")
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+	}
 }
 
 // Listen listens on addr, the value of variable. Its error reports if another program uses the port.

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
+	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
@@ -110,7 +111,15 @@ func (t *telemetry) openMetrics(ctx context.Context, process *resource.Resource,
 		return nil
 	}
 	options := []metric.Option{metric.WithResource(process)}
+	// The metrics process_* come from the Prometheus library; the bridge exports them over OTLP too.
+	ofProcess := prometheus.NewRegistry()
+	if err := ofProcess.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil {
+		return err
+	}
 	if exported("METRICS") {
+		autoexport.WithFallbackMetricProducer(func(context.Context) (metric.Producer, error) {
+			return bridge.NewMetricProducer(bridge.WithGatherer(ofProcess)), nil
+		})
 		reader, err := autoexport.NewMetricReader(ctx)
 		if err != nil {
 			return err
@@ -119,17 +128,13 @@ func (t *telemetry) openMetrics(ctx context.Context, process *resource.Resource,
 	}
 	if opsMetrics {
 		registry := prometheus.NewRegistry()
-		process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
-		if err := registry.Register(process); err != nil {
-			return err
-		}
 		reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 		if err != nil {
 			return err
 		}
 		options = append(options, metric.WithReader(reader))
 		// OpenMetrics includes exemplars, which link a value to a trace.
-		t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+		t.metrics = promhttp.HandlerFor(prometheus.Gatherers{registry, ofProcess}, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	}
 	// Package media has its own metrics, without the names of the provider's functions.
 	storage := metric.Instrument{Name: "gocloud.dev/*"}
@@ -137,6 +142,7 @@ func (t *telemetry) openMetrics(ctx context.Context, process *resource.Resource,
 	provider := metric.NewMeterProvider(options...)
 	t.shutdown = append(t.shutdown, provider.Shutdown)
 	otel.SetMeterProvider(provider)
+	observeTemporaryFiles()
 	return runtime.Start(runtime.WithMeterProvider(provider))
 }
 

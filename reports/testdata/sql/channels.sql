@@ -5,7 +5,7 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 1
@@ -24,7 +24,11 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (channel)
 )
@@ -34,7 +38,7 @@ select period, channel, key,
               from channels c
              where c.tenant_id = $1 and c.identifier = g.channel),
            g.channel) as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -55,7 +59,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             o.shipping::bigint as shipping,
-            o.revenue_without_cost::bigint as revenue_without_cost
+            o.revenue_without_cost::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from cancellations c
       cross join lateral (
             select *
@@ -78,13 +86,30 @@ with sales as (
             1::bigint as refund_count,
             r.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            x.revenue::bigint as refunded_revenue,
+            x.revenue_without_cost::bigint as refunded_revenue_without_cost,
+            x.units::bigint as units_returned,
+            x.cost::bigint as returned_cost
        from refunds r
       cross join lateral (
             select channel, customer_id
               from orders
              where tenant_id = $1 and id = r.order_id
              limit 1) o
+      cross join lateral (
+            select coalesce(sum(i.revenue), 0)::bigint as revenue,
+                   coalesce(sum(i.revenue) filter (where l.unit_cost is null), 0)::bigint as revenue_without_cost,
+                   coalesce(sum(i.units), 0) as units,
+                   coalesce(sum(i.units * l.unit_cost) filter (where r.restock), 0)::bigint as cost
+              from refund_items i
+             cross join lateral (
+                   select unit_cost
+                     from order_items
+                    where tenant_id = $1 and order_id = i.order_id and line = i.line
+                    limit 1) l
+             where i.tenant_id = $1 and i.refund_id = r.id
+            ) x
       where r.tenant_id = $1
         and r.refunded_at >= $2
         and r.refunded_at < $3
@@ -105,13 +130,17 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -122,7 +151,13 @@ select period, channel, key,
 --         Limit
 --           Index Scan using orders_pkey on orders
 --       Nested Loop Inner
---         Index Scan using refunds_refunded on refunds
---           Index Only Scan using cancellations_created on cancellations (SubPlan)
---         Limit
---           Index Only Scan using orders_pkey on orders
+--         Nested Loop Inner
+--           Index Scan using refunds_refunded on refunds
+--             Index Only Scan using cancellations_created on cancellations (SubPlan)
+--           Limit
+--             Index Only Scan using orders_pkey on orders
+--         Aggregate
+--           Nested Loop Inner
+--             Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items

@@ -5,7 +5,7 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select width_bucket(month, $4::date[]) as period, '' as channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from monthly_sums m
       where tenant_id = $1
         and kind = 2
@@ -21,7 +21,7 @@ with sales as (
                and u.month <= $6)
       union all
      select width_bucket(day, $7::date[]), '', key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from (
             select distinct month, (month + interval '1 month')::date
               from unpacked_sums
@@ -52,13 +52,17 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (period)
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:

@@ -5,7 +5,7 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 1
@@ -24,13 +24,17 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -39,7 +43,7 @@ select period, channel, key,
 
 with sales as (
      select null::int as period, '' as channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from monthly_sums m
       where tenant_id = $1
         and kind = 3
@@ -54,7 +58,7 @@ with sales as (
                and u.month <= $5)
       union all
      select null::int, '', key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from (
             select distinct month, (month + interval '1 month')::date
               from unpacked_sums
@@ -84,7 +88,11 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (key)
 )
@@ -99,7 +107,7 @@ select period, channel, key,
              order by p.id desc
              limit 1),
            g.key::text) as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:

@@ -5,7 +5,7 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, '' as channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from monthly_sums m
       where tenant_id = $1
         and kind = 2
@@ -21,7 +21,7 @@ with sales as (
                and u.month <= $5)
       union all
      select null::int, '', key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from (
             select distinct month, (month + interval '1 month')::date
               from unpacked_sums
@@ -52,13 +52,17 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -88,7 +92,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
+            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from sold_products p
       cross join lateral (
             select *
@@ -120,17 +128,22 @@ with sales as (
             1::bigint as refund_count,
             sum(i.amount)::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            sum(i.revenue)::bigint as refunded_revenue,
+            sum(case when i.unit_cost is null then i.revenue else 0 end)::bigint as refunded_revenue_without_cost,
+            sum(i.units)::bigint as units_returned,
+            sum(case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end)::bigint as returned_cost
        from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+            select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                   i.unit_cost
               from refunds r
              cross join lateral (
-                   select order_id, line, amount
+                   select order_id, line, amount, revenue, units
                      from refund_items
                     where tenant_id = $1 and refund_id = r.id
                    offset 0) x
              cross join lateral (
-                   select order_id, sold_id
+                   select order_id, sold_id, unit_cost
                      from order_items
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
@@ -160,7 +173,11 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (key)
 )
@@ -175,7 +192,7 @@ select period, channel, key,
              order by p.id desc
              limit 1),
            g.key::text) as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:

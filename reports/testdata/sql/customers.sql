@@ -59,7 +59,7 @@ select p.customer_ids, p.revenue, p.refunded_ids, p.refunds, p.guests
 
 with sales as (
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 1
@@ -78,13 +78,17 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -112,7 +116,7 @@ where exists (
 --         Index Only Scan using cancellations_created on cancellations (SubPlan)
 
 select g.key, g.number as customer_id, g.name, g.email, first.placed_at as first_order_at, s.last_order_at,
-      orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+      orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
  from (
       select u.key, u.rank, c.number, c.name, c.email
         from unnest($2::bigint[], $3::bigint[]) u (key, rank)
@@ -138,7 +142,11 @@ cross join lateral (
              add_up(refund_count)::bigint as refund_count,
              add_up(refunds)::bigint as refunds,
              add_up(shipping)::bigint as shipping,
-             add_up(revenue_without_cost)::bigint as revenue_without_cost
+             add_up(revenue_without_cost)::bigint as revenue_without_cost,
+             add_up(refunded_revenue)::bigint as refunded_revenue,
+             add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+             add_up(units_returned)::bigint as units_returned,
+             add_up(returned_cost)::bigint as returned_cost
         from (
              select o.placed_at,
                     1::bigint as orders,
@@ -152,7 +160,11 @@ cross join lateral (
                     0::bigint as refund_count,
                     0::bigint as refunds,
                     o.shipping::bigint as shipping,
-                    o.revenue_without_cost::bigint as revenue_without_cost
+                    o.revenue_without_cost::bigint as revenue_without_cost,
+                    0::bigint as refunded_revenue,
+                    0::bigint as refunded_revenue_without_cost,
+                    0::bigint as units_returned,
+                    0::bigint as returned_cost
                from orders o
               where o.tenant_id = $1
                 and o.customer_id = g.key

@@ -16,7 +16,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             o.shipping::bigint as shipping,
-            o.revenue_without_cost::bigint as revenue_without_cost
+            o.revenue_without_cost::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from orders o
       where o.tenant_id = $1
         and o.placed_at >= $2
@@ -42,7 +46,11 @@ with sales as (
             1::bigint as refund_count,
             r.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from refunds r
       cross join lateral (
             select channel, customer_id
@@ -70,12 +78,16 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by key
 )
 select g.number, g.name, g.email, first.placed_at, g.last_order_at,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from (
        select c.number, c.name, c.email, g.*
          from customer_sums g

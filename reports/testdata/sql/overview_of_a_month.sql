@@ -57,7 +57,7 @@ from (
 
 with sales as (
      select width_bucket(day, $4::date[]) as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 1
@@ -76,7 +76,11 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (period, channel)
 )
@@ -86,7 +90,7 @@ select period, channel, key,
               from channels c
              where c.tenant_id = $1 and c.identifier = g.channel),
            g.channel) as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -180,7 +184,7 @@ where tenant_id = $1
 -- Plan on PostgreSQL 15:
 --   Index Only Scan using sold_products_first on sold_products
 
-select 0 as range, p.block, p.sold_ids, p.items, p.units, p.revenue
+select 0 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from packed_sums p
  where p.tenant_id = $1
    and p.month >= $2
@@ -193,15 +197,15 @@ select 0 as range, p.block, p.sold_ids, p.items, p.units, p.revenue
           and u.month >= $2
           and u.month <= $3)
  union all
-select 0, u.block, s.sold_ids, s.items, s.units, s.revenue
+select 0, u.block, s.sold_ids, s.items, s.refunds, s.refunded_revenue, s.units_returned, s.units, s.revenue
   from (
        select distinct month, block
          from unpacked_sums
         where tenant_id = $1 and month >= $2 and month <= $3 and block >= 0
        ) u
- cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s
  union all
-select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(-items), '') as items, string_agg(int8send(-units), '') as units, string_agg(int8send(-revenue), '') as revenue
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(-items), '') as items, string_agg(int8send(-refunds), '') as refunds, string_agg(int8send(-refunded_revenue), '') as refunded_revenue, string_agg(int8send(-units_returned), '') as units_returned, string_agg(int8send(-units), '') as units, string_agg(int8send(-revenue), '') as revenue
   from (
        select *, row_number() over () / 16384 as part
          from (
@@ -217,7 +221,11 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      0::bigint as refunds,
                      i.shipping::bigint as shipping,
-                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+                     0::bigint as refunded_revenue,
+                     0::bigint as refunded_revenue_without_cost,
+                     0::bigint as units_returned,
+                     0::bigint as returned_cost
                 from order_items i
                where i.tenant_id = $1
                  and i.placed_at >= $4
@@ -242,17 +250,22 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      i.amount::bigint as refunds,
                      0::bigint as shipping,
-                     0::bigint as revenue_without_cost
+                     0::bigint as revenue_without_cost,
+                     i.revenue::bigint as refunded_revenue,
+                     case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+                     i.units::bigint as units_returned,
+                     case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
                 from (
-                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                     select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                            i.unit_cost
                        from refunds r
                       cross join lateral (
-                            select order_id, line, amount
+                            select order_id, line, amount, revenue, units
                               from refund_items
                              where tenant_id = $1 and refund_id = r.id
                             offset 0) x
                       cross join lateral (
-                            select order_id, sold_id
+                            select order_id, sold_id, unit_cost
                               from order_items
                              where tenant_id = $1 and order_id = x.order_id and line = x.line
                              limit 1) i
@@ -269,7 +282,7 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
        ) sales
  group by block, part
  union all
-select 1 as range, p.block, p.sold_ids, p.items, p.units, p.revenue
+select 1 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from packed_sums p
  where p.tenant_id = $1
    and p.month >= $6
@@ -282,15 +295,15 @@ select 1 as range, p.block, p.sold_ids, p.items, p.units, p.revenue
           and u.month >= $6
           and u.month <= $7)
  union all
-select 1, u.block, s.sold_ids, s.items, s.units, s.revenue
+select 1, u.block, s.sold_ids, s.items, s.refunds, s.refunded_revenue, s.units_returned, s.units, s.revenue
   from (
        select distinct month, block
          from unpacked_sums
         where tenant_id = $1 and month >= $6 and month <= $7 and block >= 0
        ) u
- cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s
  union all
-select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(-items), '') as items, string_agg(int8send(-units), '') as units, string_agg(int8send(-revenue), '') as revenue
+select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(-items), '') as items, string_agg(int8send(-refunds), '') as refunds, string_agg(int8send(-refunded_revenue), '') as refunded_revenue, string_agg(int8send(-units_returned), '') as units_returned, string_agg(int8send(-units), '') as units, string_agg(int8send(-revenue), '') as revenue
   from (
        select *, row_number() over () / 16384 as part
          from (
@@ -306,7 +319,11 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      0::bigint as refunds,
                      i.shipping::bigint as shipping,
-                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+                     0::bigint as refunded_revenue,
+                     0::bigint as refunded_revenue_without_cost,
+                     0::bigint as units_returned,
+                     0::bigint as returned_cost
                 from order_items i
                where i.tenant_id = $1
                  and i.placed_at >= $8
@@ -331,17 +348,22 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      i.amount::bigint as refunds,
                      0::bigint as shipping,
-                     0::bigint as revenue_without_cost
+                     0::bigint as revenue_without_cost,
+                     i.revenue::bigint as refunded_revenue,
+                     case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+                     i.units::bigint as units_returned,
+                     case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
                 from (
-                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                     select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                            i.unit_cost
                        from refunds r
                       cross join lateral (
-                            select order_id, line, amount
+                            select order_id, line, amount, revenue, units
                               from refund_items
                              where tenant_id = $1 and refund_id = r.id
                             offset 0) x
                       cross join lateral (
-                            select order_id, sold_id
+                            select order_id, sold_id, unit_cost
                               from order_items
                              where tenant_id = $1 and order_id = x.order_id and line = x.line
                              limit 1) i
@@ -422,7 +444,11 @@ with sales as (
             -refund_count::bigint as refund_count,
             -refunds::bigint as refunds,
             -shipping::bigint as shipping,
-            -revenue_without_cost::bigint as revenue_without_cost
+            -revenue_without_cost::bigint as revenue_without_cost,
+            -refunded_revenue::bigint as refunded_revenue,
+            -refunded_revenue_without_cost::bigint as refunded_revenue_without_cost,
+            -units_returned::bigint as units_returned,
+            -returned_cost::bigint as returned_cost
        from (
             select null::int as period, '' as channel, i.sold_id as key,
                    0::bigint as orders,
@@ -436,7 +462,11 @@ with sales as (
                    0::bigint as refund_count,
                    0::bigint as refunds,
                    i.shipping::bigint as shipping,
-                   case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                   case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+                   0::bigint as refunded_revenue,
+                   0::bigint as refunded_revenue_without_cost,
+                   0::bigint as units_returned,
+                   0::bigint as returned_cost
               from order_items i
              where i.tenant_id = $1
                and i.placed_at >= $2
@@ -462,17 +492,22 @@ with sales as (
                    0::bigint as refund_count,
                    i.amount::bigint as refunds,
                    0::bigint as shipping,
-                   0::bigint as revenue_without_cost
+                   0::bigint as revenue_without_cost,
+                   i.revenue::bigint as refunded_revenue,
+                   case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+                   i.units::bigint as units_returned,
+                   case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
               from (
-                   select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                   select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                          i.unit_cost
                      from refunds r
                     cross join lateral (
-                          select order_id, line, amount
+                          select order_id, line, amount, revenue, units
                             from refund_items
                            where tenant_id = $1 and refund_id = r.id
                           offset 0) x
                     cross join lateral (
-                          select order_id, sold_id
+                          select order_id, sold_id, unit_cost
                             from order_items
                            where tenant_id = $1 and order_id = x.order_id and line = x.line
                            limit 1) i
@@ -489,7 +524,7 @@ with sales as (
             ) removed
       union all
      select null::int as period, r.channel, r.key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from unnest($6::bigint[]) p (id)
       cross join unnest($5::date[]) m (month)
       cross join lateral (
@@ -511,7 +546,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by key
 ), product_sums as materialized (
@@ -527,7 +566,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -535,10 +578,10 @@ with sales as (
              where tenant_id = $1 and id = s.key
              limit 1) p
       group by 1, 2
-     having sum(s.items) > 0
+     having sum(s.items) > 0 or sum(s.refunds) <> 0 or sum(s.refunded_revenue) <> 0 or sum(s.units_returned) <> 0
 )
 select count, product_id, sku, name,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
               0::bigint as orders,
@@ -552,16 +595,20 @@ select count, product_id, sku, name,
               0::bigint as refund_count,
               add_up(refunds)::bigint as refunds,
               add_up(shipping)::bigint as shipping,
-              add_up(revenue_without_cost)::bigint as revenue_without_cost
+              add_up(revenue_without_cost)::bigint as revenue_without_cost,
+              add_up(refunded_revenue)::bigint as refunded_revenue,
+              add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+              add_up(units_returned)::bigint as units_returned,
+              add_up(returned_cost)::bigint as returned_cost
          from product_sums
         union all
        select null, p.product_id, p.unknown_sku,
               coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
          from (
               select *
                 from product_sums
-               order by revenue desc, revenue desc, product_id, unknown_sku
+               order by (revenue - refunds) desc, revenue desc, product_id, unknown_sku
                limit $7
               offset $8
               ) p
@@ -574,7 +621,7 @@ select count, product_id, sku, name,
               ) latest
            on true
        ) page
- order by count, revenue desc, revenue desc, product_id, unknown_sku
+ order by count, (revenue - refunds) desc, revenue desc, product_id, unknown_sku
 
 -- Plan on PostgreSQL 15:
 --   Sort
@@ -630,7 +677,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          -refund_count::bigint as refund_count,
                          -refunds::bigint as refunds,
                          -shipping::bigint as shipping,
-                         -revenue_without_cost::bigint as revenue_without_cost
+                         -revenue_without_cost::bigint as revenue_without_cost,
+                         -refunded_revenue::bigint as refunded_revenue,
+                         -refunded_revenue_without_cost::bigint as refunded_revenue_without_cost,
+                         -units_returned::bigint as units_returned,
+                         -returned_cost::bigint as returned_cost
                     from (
                          select null::int as period, '' as channel, i.sold_id as key,
                                 0::bigint as orders,
@@ -644,7 +695,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                 0::bigint as refund_count,
                                 0::bigint as refunds,
                                 i.shipping::bigint as shipping,
-                                case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                                case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+                                0::bigint as refunded_revenue,
+                                0::bigint as refunded_revenue_without_cost,
+                                0::bigint as units_returned,
+                                0::bigint as returned_cost
                            from order_items i
                           where i.tenant_id = $1
                             and i.placed_at >= $2
@@ -670,17 +725,22 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                 0::bigint as refund_count,
                                 i.amount::bigint as refunds,
                                 0::bigint as shipping,
-                                0::bigint as revenue_without_cost
+                                0::bigint as revenue_without_cost,
+                                i.revenue::bigint as refunded_revenue,
+                                case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+                                i.units::bigint as units_returned,
+                                case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
                            from (
-                                select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                                select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                                       i.unit_cost
                                   from refunds r
                                  cross join lateral (
-                                       select order_id, line, amount
+                                       select order_id, line, amount, revenue, units
                                          from refund_items
                                         where tenant_id = $1 and refund_id = r.id
                                        offset 0) x
                                  cross join lateral (
-                                       select order_id, sold_id
+                                       select order_id, sold_id, unit_cost
                                          from order_items
                                         where tenant_id = $1 and order_id = x.order_id and line = x.line
                                         limit 1) i
@@ -697,7 +757,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          ) removed
                    union all
                   select null::int as period, r.channel, r.key,
-                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
                     from unnest($6::bigint[]) p (id)
                    cross join unnest($5::date[]) m (month)
                    cross join lateral (
@@ -719,7 +779,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refund_count,
                          add_up(refunds)::bigint as refunds,
                          add_up(shipping)::bigint as shipping,
-                         add_up(revenue_without_cost)::bigint as revenue_without_cost
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost,
+                         add_up(refunded_revenue)::bigint as refunded_revenue,
+                         add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+                         add_up(units_returned)::bigint as units_returned,
+                         add_up(returned_cost)::bigint as returned_cost
                     from sales
                    group by key
              ), product_sums as materialized (
@@ -735,7 +799,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refund_count,
                          add_up(refunds)::bigint as refunds,
                          add_up(shipping)::bigint as shipping,
-                         add_up(revenue_without_cost)::bigint as revenue_without_cost
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost,
+                         add_up(refunded_revenue)::bigint as refunded_revenue,
+                         add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+                         add_up(units_returned)::bigint as units_returned,
+                         add_up(returned_cost)::bigint as returned_cost
                     from sold s
                    cross join lateral (
                          select product_id, sku
@@ -743,7 +811,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                           where tenant_id = $1 and id = s.key
                           limit 1) p
                    group by 1, 2
-                  having sum(s.items) > 0
+                  having sum(s.items) > 0 or sum(s.refunds) <> 0 or sum(s.refunded_revenue) <> 0 or sum(s.units_returned) <> 0
              )
              select product_id, unknown_sku, revenue as now, 0 as before
                from product_sums
@@ -763,7 +831,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          -refund_count::bigint as refund_count,
                          -refunds::bigint as refunds,
                          -shipping::bigint as shipping,
-                         -revenue_without_cost::bigint as revenue_without_cost
+                         -revenue_without_cost::bigint as revenue_without_cost,
+                         -refunded_revenue::bigint as refunded_revenue,
+                         -refunded_revenue_without_cost::bigint as refunded_revenue_without_cost,
+                         -units_returned::bigint as units_returned,
+                         -returned_cost::bigint as returned_cost
                     from (
                          select null::int as period, '' as channel, i.sold_id as key,
                                 0::bigint as orders,
@@ -777,7 +849,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                 0::bigint as refund_count,
                                 0::bigint as refunds,
                                 i.shipping::bigint as shipping,
-                                case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                                case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+                                0::bigint as refunded_revenue,
+                                0::bigint as refunded_revenue_without_cost,
+                                0::bigint as units_returned,
+                                0::bigint as returned_cost
                            from order_items i
                           where i.tenant_id = $1
                             and i.placed_at >= $7
@@ -803,17 +879,22 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                 0::bigint as refund_count,
                                 i.amount::bigint as refunds,
                                 0::bigint as shipping,
-                                0::bigint as revenue_without_cost
+                                0::bigint as revenue_without_cost,
+                                i.revenue::bigint as refunded_revenue,
+                                case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+                                i.units::bigint as units_returned,
+                                case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
                            from (
-                                select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                                select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                                       i.unit_cost
                                   from refunds r
                                  cross join lateral (
-                                       select order_id, line, amount
+                                       select order_id, line, amount, revenue, units
                                          from refund_items
                                         where tenant_id = $1 and refund_id = r.id
                                        offset 0) x
                                  cross join lateral (
-                                       select order_id, sold_id
+                                       select order_id, sold_id, unit_cost
                                          from order_items
                                         where tenant_id = $1 and order_id = x.order_id and line = x.line
                                         limit 1) i
@@ -830,7 +911,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          ) removed
                    union all
                   select null::int as period, r.channel, r.key,
-                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
                     from unnest($11::bigint[]) p (id)
                    cross join unnest($10::date[]) m (month)
                    cross join lateral (
@@ -852,7 +933,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refund_count,
                          add_up(refunds)::bigint as refunds,
                          add_up(shipping)::bigint as shipping,
-                         add_up(revenue_without_cost)::bigint as revenue_without_cost
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost,
+                         add_up(refunded_revenue)::bigint as refunded_revenue,
+                         add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+                         add_up(units_returned)::bigint as units_returned,
+                         add_up(returned_cost)::bigint as returned_cost
                     from sales
                    group by key
              ), product_sums as materialized (
@@ -868,7 +953,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refund_count,
                          add_up(refunds)::bigint as refunds,
                          add_up(shipping)::bigint as shipping,
-                         add_up(revenue_without_cost)::bigint as revenue_without_cost
+                         add_up(revenue_without_cost)::bigint as revenue_without_cost,
+                         add_up(refunded_revenue)::bigint as refunded_revenue,
+                         add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+                         add_up(units_returned)::bigint as units_returned,
+                         add_up(returned_cost)::bigint as returned_cost
                     from sold s
                    cross join lateral (
                          select product_id, sku
@@ -876,7 +965,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                           where tenant_id = $1 and id = s.key
                           limit 1) p
                    group by 1, 2
-                  having sum(s.items) > 0
+                  having sum(s.items) > 0 or sum(s.refunds) <> 0 or sum(s.refunded_revenue) <> 0 or sum(s.units_returned) <> 0
              )
              select product_id, unknown_sku, 0, revenue
                from product_sums

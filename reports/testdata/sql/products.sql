@@ -5,7 +5,7 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 1
@@ -24,13 +24,17 @@ with sales as (
             add_up(refund_count)::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -45,7 +49,7 @@ where tenant_id = $1
 -- Plan on PostgreSQL 15:
 --   Index Only Scan using sold_products_first on sold_products
 
-select 0 as range, p.block, p.sold_ids, p.items, p.revenue, p.refunds
+select 0 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.revenue
   from packed_sums p
  where p.tenant_id = $1
    and p.month >= $2
@@ -58,15 +62,15 @@ select 0 as range, p.block, p.sold_ids, p.items, p.revenue, p.refunds
           and u.month >= $2
           and u.month <= $3)
  union all
-select 0, u.block, s.sold_ids, s.items, s.revenue, s.refunds
+select 0, u.block, s.sold_ids, s.items, s.refunds, s.refunded_revenue, s.units_returned, s.revenue
   from (
        select distinct month, block
          from unpacked_sums
         where tenant_id = $1 and month >= $2 and month <= $3 and block >= 0
        ) u
- cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s
  union all
-select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(refunds), '') as refunds, string_agg(int8send(refunded_revenue), '') as refunded_revenue, string_agg(int8send(units_returned), '') as units_returned, string_agg(int8send(revenue), '') as revenue
   from (
        select *, row_number() over () / 16384 as part
          from (
@@ -82,7 +86,11 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      0::bigint as refunds,
                      i.shipping::bigint as shipping,
-                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+                     0::bigint as refunded_revenue,
+                     0::bigint as refunded_revenue_without_cost,
+                     0::bigint as units_returned,
+                     0::bigint as returned_cost
                 from order_items i
                where i.tenant_id = $1
                  and i.placed_at >= $4
@@ -107,17 +115,22 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      i.amount::bigint as refunds,
                      0::bigint as shipping,
-                     0::bigint as revenue_without_cost
+                     0::bigint as revenue_without_cost,
+                     i.revenue::bigint as refunded_revenue,
+                     case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+                     i.units::bigint as units_returned,
+                     case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
                 from (
-                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                     select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                            i.unit_cost
                        from refunds r
                       cross join lateral (
-                            select order_id, line, amount
+                            select order_id, line, amount, revenue, units
                               from refund_items
                              where tenant_id = $1 and refund_id = r.id
                             offset 0) x
                       cross join lateral (
-                            select order_id, sold_id
+                            select order_id, sold_id, unit_cost
                               from order_items
                              where tenant_id = $1 and order_id = x.order_id and line = x.line
                              limit 1) i
@@ -134,7 +147,7 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
        ) sales
  group by block, part
  union all
-select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(refunds), '') as refunds, string_agg(int8send(refunded_revenue), '') as refunded_revenue, string_agg(int8send(units_returned), '') as units_returned, string_agg(int8send(revenue), '') as revenue
   from (
        select *, row_number() over () / 16384 as part
          from (
@@ -150,7 +163,11 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      0::bigint as refunds,
                      i.shipping::bigint as shipping,
-                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+                     0::bigint as refunded_revenue,
+                     0::bigint as refunded_revenue_without_cost,
+                     0::bigint as units_returned,
+                     0::bigint as returned_cost
                 from order_items i
                where i.tenant_id = $1
                  and i.placed_at >= $6
@@ -175,17 +192,22 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                      0::bigint as refund_count,
                      i.amount::bigint as refunds,
                      0::bigint as shipping,
-                     0::bigint as revenue_without_cost
+                     0::bigint as revenue_without_cost,
+                     i.revenue::bigint as refunded_revenue,
+                     case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+                     i.units::bigint as units_returned,
+                     case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
                 from (
-                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                     select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                            i.unit_cost
                        from refunds r
                       cross join lateral (
-                            select order_id, line, amount
+                            select order_id, line, amount, revenue, units
                               from refund_items
                              where tenant_id = $1 and refund_id = r.id
                             offset 0) x
                       cross join lateral (
-                            select order_id, sold_id
+                            select order_id, sold_id, unit_cost
                               from order_items
                              where tenant_id = $1 and order_id = x.order_id and line = x.line
                              limit 1) i
@@ -257,7 +279,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             i.shipping::bigint as shipping,
-            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $2
@@ -283,17 +309,22 @@ with sales as (
             0::bigint as refund_count,
             i.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            i.revenue::bigint as refunded_revenue,
+            case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+            i.units::bigint as units_returned,
+            case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
        from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+            select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                   i.unit_cost
               from refunds r
              cross join lateral (
-                   select order_id, line, amount
+                   select order_id, line, amount, revenue, units
                      from refund_items
                     where tenant_id = $1 and refund_id = r.id
                    offset 0) x
              cross join lateral (
-                   select order_id, sold_id
+                   select order_id, sold_id, unit_cost
                      from order_items
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
@@ -320,7 +351,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             i.shipping::bigint as shipping,
-            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $5
@@ -346,17 +381,22 @@ with sales as (
             0::bigint as refund_count,
             i.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            i.revenue::bigint as refunded_revenue,
+            case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+            i.units::bigint as units_returned,
+            case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
        from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+            select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                   i.unit_cost
               from refunds r
              cross join lateral (
-                   select order_id, line, amount
+                   select order_id, line, amount, revenue, units
                      from refund_items
                     where tenant_id = $1 and refund_id = r.id
                    offset 0) x
              cross join lateral (
-                   select order_id, sold_id
+                   select order_id, sold_id, unit_cost
                      from order_items
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
@@ -372,7 +412,7 @@ with sales as (
         and i.sold_id + 0 = any ($7)
       union all
      select null::int as period, r.channel, r.key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from unnest($9::bigint[]) p (id)
       cross join unnest($8::date[]) m (month)
       cross join lateral (
@@ -394,7 +434,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by key
 ), product_sums as materialized (
@@ -410,7 +454,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -418,10 +466,10 @@ with sales as (
              where tenant_id = $1 and id = s.key
              limit 1) p
       group by 1, 2
-     having sum(s.items) > 0
+     having sum(s.items) > 0 or sum(s.refunds) <> 0 or sum(s.refunded_revenue) <> 0 or sum(s.units_returned) <> 0
 )
 select count, product_id, sku, name,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
               0::bigint as orders,
@@ -435,12 +483,16 @@ select count, product_id, sku, name,
               0::bigint as refund_count,
               add_up(refunds)::bigint as refunds,
               add_up(shipping)::bigint as shipping,
-              add_up(revenue_without_cost)::bigint as revenue_without_cost
+              add_up(revenue_without_cost)::bigint as revenue_without_cost,
+              add_up(refunded_revenue)::bigint as refunded_revenue,
+              add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+              add_up(units_returned)::bigint as units_returned,
+              add_up(returned_cost)::bigint as returned_cost
          from product_sums
         union all
        select null, p.product_id, p.unknown_sku,
               coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
          from (
               select *
                 from product_sums

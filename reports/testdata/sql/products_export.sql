@@ -16,7 +16,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             i.shipping::bigint as shipping,
-            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $2
@@ -41,17 +45,22 @@ with sales as (
             0::bigint as refund_count,
             i.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            i.revenue::bigint as refunded_revenue,
+            case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+            i.units::bigint as units_returned,
+            case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
        from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+            select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                   i.unit_cost
               from refunds r
              cross join lateral (
-                   select order_id, line, amount
+                   select order_id, line, amount, revenue, units
                      from refund_items
                     where tenant_id = $1 and refund_id = r.id
                    offset 0) x
              cross join lateral (
-                   select order_id, sold_id
+                   select order_id, sold_id, unit_cost
                      from order_items
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
@@ -77,7 +86,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             i.shipping::bigint as shipping,
-            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $4
@@ -102,17 +115,22 @@ with sales as (
             0::bigint as refund_count,
             i.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            i.revenue::bigint as refunded_revenue,
+            case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+            i.units::bigint as units_returned,
+            case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
        from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+            select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                   i.unit_cost
               from refunds r
              cross join lateral (
-                   select order_id, line, amount
+                   select order_id, line, amount, revenue, units
                      from refund_items
                     where tenant_id = $1 and refund_id = r.id
                    offset 0) x
              cross join lateral (
-                   select order_id, sold_id
+                   select order_id, sold_id, unit_cost
                      from order_items
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
@@ -127,7 +145,7 @@ with sales as (
       where true
       union all
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 4
@@ -146,7 +164,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by key
 ), product_sums as materialized (
@@ -162,7 +184,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -170,10 +196,10 @@ with sales as (
              where tenant_id = $1 and id = s.key
              limit 1) p
       group by 1, 2
-     having sum(s.items) > 0
+     having sum(s.items) > 0 or sum(s.refunds) <> 0 or sum(s.refunded_revenue) <> 0 or sum(s.units_returned) <> 0
 )
 select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unknown_sku, latest.name) as name,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from product_sums p
   left join lateral (
        select s.sku, s.name

@@ -16,7 +16,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             i.shipping::bigint as shipping,
-            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from sold_products p
       cross join lateral (
             select *
@@ -47,17 +51,22 @@ with sales as (
             0::bigint as refund_count,
             i.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            i.revenue::bigint as refunded_revenue,
+            case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+            i.units::bigint as units_returned,
+            case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
        from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+            select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                   i.unit_cost
               from refunds r
              cross join lateral (
-                   select order_id, line, amount
+                   select order_id, line, amount, revenue, units
                      from refund_items
                     where tenant_id = $1 and refund_id = r.id
                    offset 0) x
              cross join lateral (
-                   select order_id, sold_id
+                   select order_id, sold_id, unit_cost
                      from order_items
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
@@ -86,7 +95,11 @@ with sales as (
             0::bigint as refund_count,
             0::bigint as refunds,
             i.shipping::bigint as shipping,
-            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost,
+            0::bigint as refunded_revenue,
+            0::bigint as refunded_revenue_without_cost,
+            0::bigint as units_returned,
+            0::bigint as returned_cost
        from sold_products p
       cross join lateral (
             select *
@@ -117,17 +130,22 @@ with sales as (
             0::bigint as refund_count,
             i.amount::bigint as refunds,
             0::bigint as shipping,
-            0::bigint as revenue_without_cost
+            0::bigint as revenue_without_cost,
+            i.revenue::bigint as refunded_revenue,
+            case when i.unit_cost is null then i.revenue else 0 end::bigint as refunded_revenue_without_cost,
+            i.units::bigint as units_returned,
+            case when i.restock then i.units * coalesce(i.unit_cost, 0) else 0 end::bigint as returned_cost
        from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+            select r.id as refund_id, r.refunded_at, r.restock, x.amount, x.revenue, x.units, i.order_id, i.sold_id,
+                   i.unit_cost
               from refunds r
              cross join lateral (
-                   select order_id, line, amount
+                   select order_id, line, amount, revenue, units
                      from refund_items
                     where tenant_id = $1 and refund_id = r.id
                    offset 0) x
              cross join lateral (
-                   select order_id, sold_id
+                   select order_id, sold_id, unit_cost
                      from order_items
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
@@ -145,7 +163,7 @@ with sales as (
         and p.tenant_id = $1 and p.category_id = any ($7)
       union all
      select null::int as period, r.channel, r.key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from sold_products p
       cross join unnest($8::date[]) m (month)
       cross join lateral (
@@ -167,7 +185,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sales
       group by key
 ), product_sums as materialized (
@@ -183,7 +205,11 @@ with sales as (
             0::bigint as refund_count,
             add_up(refunds)::bigint as refunds,
             add_up(shipping)::bigint as shipping,
-            add_up(revenue_without_cost)::bigint as revenue_without_cost
+            add_up(revenue_without_cost)::bigint as revenue_without_cost,
+            add_up(refunded_revenue)::bigint as refunded_revenue,
+            add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+            add_up(units_returned)::bigint as units_returned,
+            add_up(returned_cost)::bigint as returned_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -191,10 +217,10 @@ with sales as (
              where tenant_id = $1 and id = s.key
              limit 1) p
       group by 1, 2
-     having sum(s.items) > 0
+     having sum(s.items) > 0 or sum(s.refunds) <> 0 or sum(s.refunded_revenue) <> 0 or sum(s.units_returned) <> 0
 )
 select count, product_id, sku, name,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
               0::bigint as orders,
@@ -208,12 +234,16 @@ select count, product_id, sku, name,
               0::bigint as refund_count,
               add_up(refunds)::bigint as refunds,
               add_up(shipping)::bigint as shipping,
-              add_up(revenue_without_cost)::bigint as revenue_without_cost
+              add_up(revenue_without_cost)::bigint as revenue_without_cost,
+              add_up(refunded_revenue)::bigint as refunded_revenue,
+              add_up(refunded_revenue_without_cost)::bigint as refunded_revenue_without_cost,
+              add_up(units_returned)::bigint as units_returned,
+              add_up(returned_cost)::bigint as returned_cost
          from product_sums
         union all
        select null, p.product_id, p.unknown_sku,
               coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
          from (
               select *
                 from product_sums

@@ -320,19 +320,19 @@ func TestEndpointsArePaused(t *testing.T) {
 	t.Run("and continue", func(t *testing.T) {
 		r := newReceiver(t, always(200))
 		active := Active
-		w, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, first.ID, Fields{URL: &r.URL, State: &active}, nil)
+		w, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, nil, first.ID, Fields{URL: &r.URL, State: &active}, nil)
 		if err != nil || w.State != Active || w.PauseReason != nil {
 			t.Fatalf("Change = %+v, %v", w, err)
 		}
 		poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
-		if _, err := s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, first.ID, feed.Start); err != nil {
+		if _, err := s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, nil, first.ID, feed.Start); err != nil {
 			t.Fatal(err)
 		}
 		poll(t, "it arrives again", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.accepted) == 2 })
 		if r.accepted[0].id == r.accepted[1].id {
 			t.Error("the replayed message has the same id, which a receiver may ignore")
 		}
-		if w, err = s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, third.ID, feed.Now); err != nil || w.State != Active {
+		if w, err = s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, nil, third.ID, feed.Now); err != nil || w.State != Active {
 			t.Errorf("Replay of an expired cursor = %+v, %v", w, err)
 		}
 	})
@@ -353,7 +353,7 @@ func TestALostClaimChangesNothing(t *testing.T) {
 	if again, err := s.instance().claim(t.Context(), 1, 1); err != nil || len(again) != 0 {
 		t.Errorf("a second claim = %v, %v", again, err)
 	}
-	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, w.ID, feed.Start)
+	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, feed.Start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +453,7 @@ func TestAChangeThatBeganBeforeTheEndpointArrives(t *testing.T) {
 		func() int64 {
 			w := s.mustCreate(t, Fields{URL: &r.URL, State: new(Paused)})
 			s.mustChange(t, "before")
-			if _, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, w.ID, Fields{State: new(Active)}, nil); err != nil {
+			if _, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, Fields{State: new(Active)}, nil); err != nil {
 				t.Fatal(err)
 			}
 			return w.ID
@@ -532,10 +532,9 @@ func TestALockedEndpointIsClaimedLater(t *testing.T) {
 	}
 	hooks := s.instance()
 	hooks.timing.lease = time.Minute
-	begin := time.Now()
-	claims, err := hooks.claim(t.Context(), 10, 10)
-	if err != nil || len(claims) != 1 || claims[0].Webhook != other.ID || time.Since(begin) > time.Second {
-		t.Errorf("claim = %v, %v after %v; want webhook %d at once", claims, err, time.Since(begin), other.ID)
+	claims, err := hooks.claim(t.Context(), 10, 10) // if it waited, its statement would end by its timeout
+	if err != nil || len(claims) != 1 || claims[0].Webhook != other.ID {
+		t.Errorf("claim = %v, %v; want webhook %d", claims, err, other.ID)
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
@@ -622,12 +621,12 @@ func TestAReplayIsNoLag(t *testing.T) {
 		t.Error("a change after the endpoint was changed is no lag")
 	}
 	hooks := s.instance()
-	resumed, err := hooks.Change(t.Context(), s.tenant, tenancy.Operator, w.ID, Fields{State: new(Active)}, nil)
+	resumed, err := hooks.Change(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, Fields{State: new(Active)}, nil)
 	if err != nil || resumed.hasWaitedFor(hour) {
 		t.Errorf("a change during a pause is lag, %v", err)
 	}
 	s.exec(t, `update webhooks set updated_at = now() - interval '1 day'`)
-	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, w.ID, feed.Start)
+	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, feed.Start)
 	if err != nil || replayed.hasWaitedFor(hour) {
 		t.Errorf("a replayed change is lag, %v", err)
 	}
@@ -652,7 +651,7 @@ func TestTheSameURLDoesNotEndAFailure(t *testing.T) {
 		url     *string
 		isReset bool
 	}{{nil, false}, {&url, false}, {&other, true}} {
-		got, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, w.ID, Fields{URL: c.url}, nil)
+		got, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, Fields{URL: c.url}, nil)
 		if err != nil || (got.FailingSince == nil) != c.isReset {
 			t.Errorf("Change to %v: failing since %v, %v; want a reset: %t", c.url, got.FailingSince, err, c.isReset)
 		}
@@ -702,7 +701,7 @@ func TestATestIsSentAtOnce(t *testing.T) {
 	s := newShop(t)
 	r := newReceiver(t, always(202))
 	w := s.mustCreate(t, Fields{URL: &r.URL})
-	d, err := s.instance().Test(t.Context(), s.tenant, w.ID)
+	d, err := s.instance().Test(t.Context(), s.tenant, nil, w.ID)
 	if err != nil || !d.Succeeded || *d.Status != 202 || d.Type != "test" || d.ID == 0 {
 		t.Errorf("Test = %+v, %v", d, err)
 	}
@@ -951,7 +950,7 @@ func TestMessagesAfterARotationHaveBothSignatures(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if counts = append(counts, len(strings.Fields(req.Header.Get("webhook-signature")))); len(counts) == 1 {
-			if _, err := hooks.Rotate(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+			if _, err := hooks.Rotate(t.Context(), s.tenant, tenancy.Operator, nil, id); err != nil {
 				t.Error(err)
 			}
 		}

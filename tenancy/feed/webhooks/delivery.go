@@ -64,7 +64,7 @@ func (s *Store) Deliveries(
 	ctx context.Context, tenant tenancy.ID, id int64, before *int64, limit int,
 ) (found []Delivery, err error) {
 	var exists []struct{ ID int64 }
-	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	err = s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &exists, `select id from webhooks where tenant_id = $1 and id = $2`, tenant, id)
 		tenancy.QueueRows(b, &found, readDeliveries, tenant, id, before, limit, Retention)
 	})
@@ -150,9 +150,13 @@ func (s *Store) record(ctx context.Context, c claim, d *Delivery, sql string, ar
 	return err
 }
 
-// Test sends a message without entries now, and returns its delivery. It returns tenancy.ErrNotFound.
-func (s *Store) Test(ctx context.Context, tenant tenancy.ID, id int64) (Delivery, error) {
+// Test sends a message without entries now, to the URL that the endpoint has with the types that may allows, and returns
+// its delivery. It returns tenancy.ErrNotFound or the error of may.
+func (s *Store) Test(ctx context.Context, tenant tenancy.ID, may Check, id int64) (Delivery, error) {
 	w, err := s.Get(ctx, tenant, id)
+	if err == nil {
+		err = may.of(w.Types)
+	}
 	if err != nil {
 		return Delivery{}, err
 	}
@@ -185,6 +189,19 @@ func queueDelivery(b *pgx.Batch, tenant tenancy.ID, id int64, d Delivery, stored
 		   for key share
 		returning`+deliveryColumns, tenant, id, d.MessageID, d.Type, d.Entries, d.FirstSeq, d.LastSeq, d.Attempt,
 		d.Succeeded, d.Status, d.Error, d.LatencyMs, d.Response)
+}
+
+// EraseResponses empties the stored responses of receivers, which may repeat what was sent to them: nothing shows where
+// a response has personal data.
+func EraseResponses(ctx context.Context, db *tenancy.DB, tenant tenancy.ID) error {
+	_, err := db.Exec(ctx, tenant, `
+		update webhook_deliveries
+		   set response = ''
+		 where tenant_id = $1 and type = 'changes' and response <> ''`, tenant)
+	if err != nil {
+		return fmt.Errorf("erase the responses of receivers: %w", err)
+	}
+	return nil
 }
 
 // DeleteOldPeriodically deletes old deliveries, now and after each interval, until ctx ends.

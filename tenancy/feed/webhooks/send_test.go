@@ -252,7 +252,7 @@ func TestAReceiverCannotSwitchProtocols(t *testing.T) {
 			_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 		}
 		if err == nil {
-			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 			_, err = conn.Read(make([]byte, 1))
 			conn.Close()
 		}
@@ -260,7 +260,7 @@ func TestAReceiverCannotSwitchProtocols(t *testing.T) {
 	}))
 	defer receiver.Close()
 	s := newSender(true)
-	s.client.Timeout = 50 * time.Millisecond
+	s.client.Timeout = time.Second
 	d := s.send(t.Context(), Webhook{URL: receiver.URL, Secret: newSecret()}, testMessage())
 	if d.Succeeded || d.Status == nil || *d.Status != http.StatusSwitchingProtocols {
 		t.Errorf("delivery: %+v, want a failure with 101", d)

@@ -18,7 +18,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -62,6 +61,8 @@ const (
 	Failing = "failing" // no attempt succeeded for three days
 	Gone    = "gone"    // the receiver answered 410
 	Expired = "expired" // the changes after its position are no longer kept
+	// MakerGone is the reason if the key that made the endpoint is revoked or has expired, or the member is removed.
+	MakerGone = "maker_gone"
 )
 
 // Webhook is an endpoint.
@@ -86,12 +87,13 @@ type Webhook struct {
 	NextAttemptAt     time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+	Maker
 }
 
 const columns = `
 	id, url, description, types, batch_size, state, pause_reason, paused_at, secret, previous_secret,
 	previous_expires_at, delivered_to, message_end, replays, attempts, failing_since, last_attempt_at,
-	next_attempt_at, created_at, updated_at`
+	next_attempt_at, created_at, updated_at, maker_type, maker_id, maker_name, maker_expires_at`
 
 // Fields are the fields of an endpoint that a request sets; nil leaves one as it is.
 type Fields struct {
@@ -112,6 +114,7 @@ type Store struct {
 	timing  timing
 	queries chan struct{} // limits those of workers
 	shares  shares
+	late    tenancy.Problems // by claim.key
 
 	stopped     chan struct{}
 	stop        sync.Once
@@ -128,6 +131,9 @@ func New(db *tenancy.DB, changes *feed.Store, isLocal bool) *Store {
 		db: db, parts: db.Parts, feed: changes, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
 		queries: make(chan struct{}, queries),
 		shares:  shares{each: max(1, queries/2), tenants: map[tenancy.ID]*share{}},
+		late: tenancy.Problems{
+			Begins: "a webhook is delivered late", Ends: "a webhook is delivered in time again",
+		},
 		stopped: make(chan struct{}), interrupted: interrupted, interrupt: interrupt,
 	}
 }
@@ -200,20 +206,30 @@ func (s *Store) Create(
 	}
 	var counts []struct{ Count int }
 	var created []Webhook
+	makers, err := s.findMaker(ctx, tenant, by)
+	if err != nil {
+		return w, err
+	}
 	s.db.StayOnPrimary(ctx)
 	err = s.db.Update(ctx, tenant, func(b *pgx.Batch) {
+		makers.queue(b)
 		b.Queue(`select pg_advisory_xact_lock(hashtextextended('new webhooks of tenant ' || $1::bigint, 0))`, tenant)
 		tenancy.QueueRows(b, &counts, `select count(*)::int as count from webhooks where tenant_id = $1`, tenant)
 	}, func(b *pgx.Batch) error {
+		maker, err := makers.maker()
+		if err != nil {
+			return err
+		}
 		if counts[0].Count >= MaxWebhooks {
 			return tenancy.InvalidError{"url": {fmt.Sprintf("cannot be added: there are %d webhooks already", MaxWebhooks)}}
 		}
 		tenancy.QueueRows(b, &created, `
 			insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to, state,
-			                      pause_reason, paused_at)
+			                      pause_reason, paused_at, maker_type, maker_id, maker_name, maker_expires_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, case $8 when 'paused' then 'user' end,
-			        case $8 when 'paused' then now() end)
-			returning`+columns, tenant, *f.URL, description, f.Types, size, newSecret(), page.Next.String(tenant), state)
+			        case $8 when 'paused' then now() end, $9, $10, $11, $12)
+			returning`+columns, tenant, *f.URL, description, f.Types, size, newSecret(), page.Next.String(tenant), state,
+			maker.MakerType, maker.MakerID, maker.MakerName, maker.MakerExpiresAt)
 		tenancy.QueueAudit(b, tenant, by, tenancy.Entry{
 			Action: "webhook.create", Target: shownURL(*f.URL), Details: map[string]any{"types": f.Types, "state": state},
 		})
@@ -242,138 +258,6 @@ func (s *Store) Get(ctx context.Context, tenant tenancy.ID, id int64) (Webhook, 
 		`select`+columns+` from webhooks where tenant_id = $1 and id = $2`, tenant, id)
 	if err != nil {
 		return w, fmt.Errorf("webhook %d: %w", id, err)
-	}
-	return w, nil
-}
-
-// Change sets fields of an endpoint, or returns tenancy.ErrNotFound or an InvalidError. A failed message is sent again
-// at once, and may then have other entries. A message that is being sent is sent again.
-func (s *Store) Change(
-	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, f Fields, invalid tenancy.InvalidError,
-) (Webhook, error) {
-	invalid = invalid.Clone()
-	f = s.check(f, invalid)
-	if err := invalid.Err(); err != nil {
-		return Webhook{}, err
-	}
-	details := map[string]any{}
-	for name, value := range map[string]*string{"description": f.Description, "state": f.State} {
-		if value != nil {
-			details[name] = *value
-		}
-	}
-	if f.URL != nil {
-		details["url"] = shownURL(*f.URL)
-	}
-	if f.Types != nil {
-		details["types"] = f.Types
-	}
-	if f.BatchSize != nil {
-		details["batch_size"] = *f.BatchSize
-	}
-	return s.change(ctx, tenant, by, id, "webhook.change", details, `
-		update webhooks
-		   set url = coalesce($3, url), description = coalesce($4, description), types = coalesce($5, types),
-		       batch_size = coalesce($6, batch_size), state = coalesce($7, state),
-		       pause_reason = case coalesce($7, state) when 'paused' then coalesce(pause_reason, 'user') end,
-		       paused_at = case coalesce($7, state) when 'paused' then coalesce(paused_at, now()) end,
-		       attempts = 0, message_end = null, worker = null,
-		       lease_until = case when lease_until > clock_timestamp()
-		                          then least(lease_until, clock_timestamp() + $8::interval) end,
-		       next_attempt_at = clock_timestamp(), updated_at = now(),
-		       failing_since = case when state = 'active' and url = coalesce($3, url) then failing_since end
-		 where tenant_id = $1 and id = $2
-		returning`+columns, f.URL, f.Description, f.Types, f.BatchSize, f.State, interruption)
-}
-
-// ErrRotated reports that the secret was rotated after the caller has read the endpoint.
-var ErrRotated = errors.New("the secret has already been rotated")
-
-// Rotate gives an endpoint a new secret. Messages are also signed with the old one for Overlap. A message that is being
-// sent is sent again with both.
-func (s *Store) Rotate(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) (Webhook, error) {
-	return s.rotate(ctx, tenant, by, id, true, nil)
-}
-
-// RotateOnce is like Rotate if previous is the PreviousExpiresAt of the endpoint. Otherwise it returns ErrRotated.
-func (s *Store) RotateOnce(
-	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, previous *time.Time,
-) (Webhook, error) {
-	w, err := s.rotate(ctx, tenant, by, id, false, previous)
-	if !errors.Is(err, tenancy.ErrNotFound) {
-		return w, err
-	}
-	if _, err := s.Get(ctx, tenant, id); err != nil {
-		return w, err
-	}
-	return w, ErrRotated
-}
-
-func (s *Store) rotate(
-	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, always bool, previous *time.Time,
-) (Webhook, error) {
-	return s.change(ctx, tenant, by, id, "webhook.rotate", nil, `
-		update webhooks
-		   set previous_secret = secret, previous_expires_at = now() + $4::interval, secret = $3, updated_at = now(),
-		       worker = null,
-		       lease_until = case when lease_until > clock_timestamp()
-		                          then least(lease_until, clock_timestamp() + $5::interval) end
-		 where tenant_id = $1 and id = $2 and ($6 or previous_expires_at is not distinct from $7::timestamptz)
-		returning`+columns, newSecret(), Overlap, interruption, always, previous)
-}
-
-// Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. The outcome of a
-// message that is being sent is ignored, and messages get new ids. Replay returns feed.ErrExpired or
-// tenancy.ErrNotFound.
-func (s *Store) Replay(
-	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, after feed.Cursor,
-) (Webhook, error) {
-	page, err := s.feed.Read(ctx, tenant, feed.Query{After: after, Limit: 1})
-	if err != nil {
-		return Webhook{}, err
-	}
-	if after == feed.Now {
-		after = page.Next
-	}
-	return s.change(ctx, tenant, by, id, "webhook.replay", nil, `
-		update webhooks
-		   set delivered_to = $3, message_end = null, replays = replays + 1, attempts = 0, failing_since = null, worker = null,
-		       lease_until = case when lease_until > clock_timestamp()
-		                          then least(lease_until, clock_timestamp() + $4::interval) end,
-		       next_attempt_at = clock_timestamp(),
-		       state = case pause_reason when 'expired' then 'active' else state end,
-		       paused_at = case when pause_reason <> 'expired' then paused_at end,
-		       pause_reason = case when pause_reason <> 'expired' then pause_reason end, updated_at = now()
-		 where tenant_id = $1 and id = $2
-		returning`+columns, after.String(tenant), interruption)
-}
-
-// Delete deletes an endpoint. tenancy.DeleteUnusedDeliveries deletes its deliveries. It returns tenancy.ErrNotFound.
-func (s *Store) Delete(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	_, err := s.change(ctx, tenant, by, id, "webhook.delete", nil,
-		`delete from webhooks where tenant_id = $1 and id = $2 returning`+columns)
-	return err
-}
-
-// change runs a statement that returns an endpoint and records it in the audit log.
-func (s *Store) change(
-	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, action string, details map[string]any,
-	sql string, args ...any,
-) (w Webhook, err error) {
-	var changed []Webhook
-	s.db.StayOnPrimary(ctx)
-	err = s.db.Update(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &changed, sql, append([]any{tenant, id}, args...)...)
-	}, func(b *pgx.Batch) error {
-		if len(changed) == 0 {
-			return tenancy.ErrNotFound
-		}
-		w = changed[0]
-		tenancy.QueueAudit(b, tenant, by, tenancy.Entry{Action: action, Target: shownURL(w.URL), Details: details})
-		return nil
-	})
-	if err != nil {
-		return w, fmt.Errorf("%q of webhook %d: %w", action, id, err)
 	}
 	return w, nil
 }

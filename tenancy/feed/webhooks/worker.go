@@ -44,6 +44,9 @@ type claim struct {
 	worker    [16]byte
 }
 
+// key identifies the endpoint in the log of problems.
+func (c claim) key() [2]int64 { return [2]int64{int64(c.Tenant), c.Webhook} }
+
 // Start delivers changes in the background until ctx or Close ends it.
 func (s *Store) Start(ctx context.Context, encode Encode, logger *slog.Logger) {
 	s.workers.Go(func() { s.deliverPeriodically(ctx, recovered(encode), logger) })
@@ -54,6 +57,7 @@ func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *
 	ended := make(chan claim, maxWorkers)
 	tick := time.NewTimer(rand.N(s.timing.poll))
 	running, failing, limit, isFull := 0, 0, 2, false
+	problems := tenancy.Problems{Begins: "webhooks are delivered late", Ends: "webhooks are delivered in time again"}
 	for {
 		select {
 		case <-ctx.Done():
@@ -76,8 +80,8 @@ func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *
 			continue
 		}
 		claims, err := s.claim(ctx, limit-running, limit/2-failing)
-		if err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "webhooks are delivered late", "error", err)
+		if ctx.Err() == nil {
+			problems.Report(ctx, logger, nil, err)
 		}
 		if err != nil && len(claims) == 0 {
 			limit = 2
@@ -180,13 +184,13 @@ func (s *Store) work(ctx context.Context, c claim, encode Encode, logger *slog.L
 	defer cancel()
 	defer context.AfterFunc(s.interrupted, cancel)()
 	err := s.deliver(ctx, requests, c, encode, logger)
-	if err == nil {
-		return
-	}
 	pause := time.Duration(0)
 	if ctx.Err() == nil && !s.isStopped() && !errors.Is(err, errLost) {
 		pause = 5*time.Second + rand.N(10*time.Second)
-		logger.WarnContext(ctx, "a webhook is delivered late", "tenant", c.Tenant, "webhook", c.Webhook, "error", err)
+		s.late.Report(ctx, logger, c.key(), err, "tenant_id", c.Tenant, "webhook", c.Webhook)
+	}
+	if err == nil {
+		return
 	}
 	// A change of the endpoint may have ended the claim, but not the lease.
 	_ = s.query(context.WithoutCancel(ctx), func(ctx context.Context) error {
@@ -223,8 +227,10 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, l
 			return err
 		}
 		if next.failed != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "a webhook is delivered late", "tenant", c.Tenant, "webhook", c.Webhook,
-				"error", next.failed)
+			if !c.HasFailed {
+				logger.WarnContext(ctx, "a webhook is delivered late", "tenant_id", c.Tenant, "webhook", c.Webhook,
+					"error", next.failed)
+			}
 			return s.fail(ctx, c, w, next.message.Delivery)
 		} else if next.failed != nil {
 			return next.failed

@@ -86,14 +86,24 @@ select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.qua
 --       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 --       Index Scan using sold_products_pkey on sold_products (SubPlan)
 
-select r.id, r.refunded_at, r.amount, r.reference, r.content,
+select r.id, r.refunded_at, r.amount, r.reference, r.content, coalesce(r.tax, 0) as tax,
+       coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units,
        (select number from orders where tenant_id = $1 and id = r.order_id) as order_number
   from refunds r
+  left join lateral (
+       select array_agg(i.line order by i.line) as lines, array_agg(i.amount order by i.line) as amounts,
+              array_agg(i.revenue order by i.line) as revenues, array_agg(i.units order by i.line) as units
+         from refund_items i
+        where i.tenant_id = $1 and i.refund_id = r.id
+       ) s on true
  where r.tenant_id = $1 and (r.refunded_at, r.id) > ($2, $3)
  order by r.refunded_at, r.id
  limit 500
 
 -- Plan on PostgreSQL 15:
 --   Limit
---     Index Scan using refunds_refunded on refunds
+--     Nested Loop Left
+--       Index Scan using refunds_refunded on refunds
+--       Aggregate
+--         Index Scan using refund_items_pkey on refund_items
 --       Index Scan using orders_pkey on orders (SubPlan)

@@ -14,7 +14,7 @@ select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint |
 --   Sort
 --     ProjectSet
 
-select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax + o.shipping as paid,
+select o.id, o.number, o.channel, o.placed_at, o.revenue, o.tax, o.shipping,
            (select coalesce(sum(amount), 0)::bigint
               from refunds r
              where r.tenant_id = $1 and r.order_id = o.id) as refunded,
@@ -63,7 +63,7 @@ unnest($2::text[]) n (number)
 --         Limit
 --           Index Scan using sold_products_pkey on sold_products
 
-select r.id, r.order_id, r.refunded_at, r.reference, r.content
+select r.id, r.order_id, r.refunded_at, r.reference, r.content, r.restock
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
@@ -80,7 +80,7 @@ unnest($2::text[]) n (number)
 --       Memoize
 --         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
-select s.refund_id, s.order_id, s.line, s.amount
+select s.refund_id, s.order_id, s.line, s.amount, s.revenue, s.units
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
@@ -118,6 +118,21 @@ select
 --     Limit
 --       LockRows
 --         Index Scan using customers_pkey on customers
+
+select n.tenant_id, array_agg(r.id) as ids
+ from new_rows n
+cross join lateral ( -- waits for a transaction that fills the refunds
+      select id from refunds where tenant_id = n.tenant_id and order_id = n.order_id for no key update) r
+where not n.net
+group by n.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Sort
+--       Nested Loop Inner
+--         Named Tuplestore Scan
+--         LockRows
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
@@ -173,8 +188,8 @@ select r.tenant_id, (r.refunded_at at time zone 'UTC')::date
 --           Named Tuplestore Scan
 --           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
-insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
-select $1, *
+insert into cancellations (tenant_id, order_id, placed_at, cancelled_at, net)
+select $1, *, true
   from unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[])
 
 -- Plan on PostgreSQL 15:
@@ -192,11 +207,11 @@ select distinct tenant_id, date_trunc('month', day::timestamp)::date,
 --     Aggregate
 --       Named Tuplestore Scan
 
-insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost)
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
 select $1::bigint, *
-  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[])
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[])
 on conflict (tenant_id, kind, day, channel, key) do update
-   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost, refunded_revenue = r.refunded_revenue + excluded.refunded_revenue, refunded_revenue_without_cost = r.refunded_revenue_without_cost + excluded.refunded_revenue_without_cost, units_returned = r.units_returned + excluded.units_returned, returned_cost = r.returned_cost + excluded.returned_cost
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on sales_rollups
@@ -251,12 +266,20 @@ select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.se
 --       Limit
 --         Index Scan using taken_stock_pkey on taken_stock
 
-select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
+select null::int as of_line, 0::bigint as refunded, 0::bigint as returned, r.id, r.amount, r.refunded_at, r.reference, r.created_at, coalesce(r.tax, 0) as tax,
+       coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units
   from orders o
   join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
+  left join lateral (
+       select array_agg(i.line order by i.line) as lines, array_agg(i.amount order by i.line) as amounts,
+              array_agg(i.revenue order by i.line) as revenues, array_agg(i.units order by i.line) as units
+         from refund_items i
+        where (r.named or r.restock) and i.tenant_id = $1 and i.refund_id = r.id and (r.named or i.units > 0)
+       ) s on true
  where o.tenant_id = $1 and o.number = $2
  union all
-select null, s.line, sum(s.amount)::bigint, null, null, null
+select s.line, sum(s.amount)::bigint, sum(s.units), 0, 0, 'epoch', null, 'epoch', 0, 0, false, false,
+       null, null, null, null
   from orders o
   join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
  where o.tenant_id = $1 and o.number = $2
@@ -266,9 +289,12 @@ select null, s.line, sum(s.amount)::bigint, null, null, null
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Append
---       Nested Loop Inner
---         Index Scan using orders_tenant_id_number_key on orders
---         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Nested Loop Left
+--         Nested Loop Inner
+--           Index Scan using orders_tenant_id_number_key on orders
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--         Aggregate
+--           Index Scan using refund_items_pkey on refund_items
 --       Aggregate
 --         Sort
 --           Nested Loop Inner

@@ -49,9 +49,7 @@ select o.id, o.number, o.placed_at, o.channel,
 select page.place::int, i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id,
        p.seller_name, i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
        coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned,
-       (select coalesce(sum(amount), 0)::bigint
-          from refund_items
-         where tenant_id = $1 and order_id = page.id and line = i.line) as refunded_sum
+       r.refunded_sum, r.returned_sum
   from unnest($2::bigint[]) with ordinality page (id, place)
  cross join lateral (select * from order_items where tenant_id = $1 and order_id = page.id offset 0) i
  cross join lateral (select * from sold_products where tenant_id = $1 and id = i.sold_id limit 1) p
@@ -59,30 +57,47 @@ select page.place::int, i.line, p.sku, p.name, p.product_id, p.category_id, p.ca
        select taken, returned from taken_stock
         where tenant_id = $1 and order_id = page.id and line = i.line limit 1
        ) t on true
+ cross join lateral (
+       select coalesce(sum(amount), 0)::bigint as refunded_sum, coalesce(sum(units), 0) as returned_sum
+         from refund_items
+        where tenant_id = $1 and order_id = page.id and line = i.line
+       ) r
  order by page.place, i.line
+
+-- Plan on PostgreSQL 15:
+--   Incremental Sort
+--     Nested Loop Inner
+--       Nested Loop Left
+--         Nested Loop Inner
+--           Nested Loop Inner
+--             Function Scan on unnest
+--             Index Scan using order_items_pkey on order_items
+--           Memoize
+--             Limit
+--               Index Scan using sold_products_pkey on sold_products
+--         Limit
+--           Index Scan using taken_stock_pkey on taken_stock
+--       Aggregate
+--         Index Scan using refund_items_order on refund_items
+
+select page.place::int, r.id, r.amount, r.refunded_at, r.reference, r.created_at, coalesce(r.tax, 0) as tax,
+     coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units
+    from unnest($2::bigint[]) with ordinality page (id, place)
+   cross join lateral (select * from refunds where tenant_id = $1 and order_id = page.id offset 0) r
+left join lateral (
+     select array_agg(i.line order by i.line) as lines, array_agg(i.amount order by i.line) as amounts,
+            array_agg(i.revenue order by i.line) as revenues, array_agg(i.units order by i.line) as units
+       from refund_items i
+      where (r.named or r.restock) and i.tenant_id = $1 and i.refund_id = r.id and (r.named or i.units > 0)
+     ) s on true
+   order by page.place, r.refunded_at, r.id
 
 -- Plan on PostgreSQL 15:
 --   Incremental Sort
 --     Nested Loop Left
 --       Nested Loop Inner
---         Nested Loop Inner
---           Function Scan on unnest
---           Index Scan using order_items_pkey on order_items
---         Memoize
---           Limit
---             Index Scan using sold_products_pkey on sold_products
---       Limit
---         Index Scan using taken_stock_pkey on taken_stock
---       Aggregate (SubPlan)
---         Index Scan using refund_items_order on refund_items
-
-select page.place::int, r.id, r.amount, r.refunded_at, r.reference, r.created_at
-  from unnest($2::bigint[]) with ordinality page (id, place)
- cross join lateral (select * from refunds where tenant_id = $1 and order_id = page.id offset 0) r
- order by page.place, r.refunded_at, r.id
-
--- Plan on PostgreSQL 15:
---   Incremental Sort
---     Nested Loop Inner
---       Function Scan on unnest
---       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--         Function Scan on unnest
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Memoize
+--         Aggregate
+--           Index Scan using refund_items_pkey on refund_items

@@ -57,9 +57,7 @@ returning id
 --   ModifyTable Update on customers
 --     Index Scan using customers_tenant_id_number_key on customers
 
-delete from idempotency_keys
- where tenant_id = $1 and position($2::bytea in body) > 0
+select key from idempotency_keys where tenant_id = $1 and position($2::bytea in body) > 0 order by key
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Delete on idempotency_keys
---     Index Scan using idempotency_keys_created on idempotency_keys
+--   Index Scan using idempotency_keys_pkey on idempotency_keys

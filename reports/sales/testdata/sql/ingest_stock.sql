@@ -88,6 +88,8 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
  where p.tenant_id = $1 and p.sku = u.sku
  limit 1) p on true
  order by u.sku
+returning sku, id as sold_id, product_id, category_id, seller_id,
+          (select cost from products p where p.tenant_id = $1 and p.id = sold_products.product_id) as cost
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on sold_products
@@ -98,6 +100,7 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --           Index Scan using products_warehouse_sku on products
 --             Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --             Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using products_warehouse_sku on products (SubPlan)
 
 select p.id, p.warehouse_id, p.quantity
   from unnest($2::bigint[]) i (id)
@@ -361,11 +364,11 @@ select distinct tenant_id, date_trunc('month', day::timestamp)::date,
 --     Aggregate
 --       Named Tuplestore Scan
 
-insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost)
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
 select $1::bigint, *
-  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[])
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[])
 on conflict (tenant_id, kind, day, channel, key) do update
-   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost, refunded_revenue = r.refunded_revenue + excluded.refunded_revenue, refunded_revenue_without_cost = r.refunded_revenue_without_cost + excluded.refunded_revenue_without_cost, units_returned = r.units_returned + excluded.units_returned, returned_cost = r.returned_cost + excluded.returned_cost
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on sales_rollups

@@ -1,3 +1,39 @@
+select array(select id from public.customers where tenant_id = $1 and customer_text(number, name, email) like lower('%customer%') order by id)
+
+-- Plan on PostgreSQL 15:
+--   Sort (InitPlan)
+--     Bitmap Heap Scan on customers
+--       Bitmap Index Scan using customers_search
+
+select
+       (select count(*)
+         from (
+              select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+               union all
+              select o.*
+                from unnest(search_customers($4)) customer (id)
+               cross join lateral (
+                     select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
+               where not (o.number >= $2 and o.number < $3)
+              ) o
+        where o.tenant_id = $1
+          and (o.created_at >= $5
+               or (select max(created_at) from refunds
+                    where tenant_id = $1 and order_id = o.id and amount >= 0) >= $5
+               or (select created_at from cancellations
+                    where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $5)) as count
+
+-- Plan on PostgreSQL 15:
+--   Aggregate (InitPlan)
+--     Append
+--       Index Scan using orders_tenant_id_number_key on orders
+--         Aggregate (SubPlan)
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--         Index Scan using cancellations_pkey on cancellations (SubPlan)
+--       Nested Loop Inner
+--         Function Scan on unnest
+--         Index Scan using orders_customer on orders
+
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
        o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost, o.short,

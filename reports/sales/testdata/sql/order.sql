@@ -47,12 +47,20 @@ select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.se
 --       Limit
 --         Index Scan using taken_stock_pkey on taken_stock
 
-select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
+select null::int as of_line, 0::bigint as refunded, 0::bigint as returned, r.id, r.amount, r.refunded_at, r.reference, r.created_at, coalesce(r.tax, 0) as tax,
+       coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units
   from orders o
   join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
+  left join lateral (
+       select array_agg(i.line order by i.line) as lines, array_agg(i.amount order by i.line) as amounts,
+              array_agg(i.revenue order by i.line) as revenues, array_agg(i.units order by i.line) as units
+         from refund_items i
+        where (r.named or r.restock) and i.tenant_id = $1 and i.refund_id = r.id and (r.named or i.units > 0)
+       ) s on true
  where o.tenant_id = $1 and o.number = $2
  union all
-select null, s.line, sum(s.amount)::bigint, null, null, null
+select s.line, sum(s.amount)::bigint, sum(s.units), 0, 0, 'epoch', null, 'epoch', 0, 0, false, false,
+       null, null, null, null
   from orders o
   join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
  where o.tenant_id = $1 and o.number = $2
@@ -62,9 +70,12 @@ select null, s.line, sum(s.amount)::bigint, null, null, null
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Append
---       Nested Loop Inner
---         Index Scan using orders_tenant_id_number_key on orders
---         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Nested Loop Left
+--         Nested Loop Inner
+--           Index Scan using orders_tenant_id_number_key on orders
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--         Aggregate
+--           Index Scan using refund_items_pkey on refund_items
 --       Aggregate
 --         Sort
 --           Nested Loop Inner

@@ -14,7 +14,7 @@ select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint |
 --   Sort
 --     ProjectSet
 
-select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax + o.shipping as paid,
+select o.id, o.number, o.channel, o.placed_at, o.revenue, o.tax, o.shipping,
            (select coalesce(sum(amount), 0)::bigint
               from refunds r
              where r.tenant_id = $1 and r.order_id = o.id) as refunded,
@@ -63,7 +63,7 @@ unnest($2::text[]) n (number)
 --         Limit
 --           Index Scan using sold_products_pkey on sold_products
 
-select r.id, r.order_id, r.refunded_at, r.reference, r.content
+select r.id, r.order_id, r.refunded_at, r.reference, r.content, r.restock
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
@@ -141,18 +141,36 @@ select distinct tenant_id, (refunded_at at time zone 'UTC')::date from changed_r
 --     Aggregate
 --       Named Tuplestore Scan
 
-insert into refunds (tenant_id, id, order_id, refunded_at, amount, reference, content)
+insert into refunds (tenant_id, id, order_id, refunded_at, amount, reference, content, tax, shipping, restock,
+                     named)
 overriding system value
 select $1, *
-  from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::bigint[], $6::text[], $7::bytea[])
+  from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::bigint[], $6::text[], $7::bytea[], $8::bigint[],
+              $9::bigint[], $10::boolean[], $11::boolean[])
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on refunds
 --     Function Scan
 
-insert into refund_items (tenant_id, refund_id, order_id, line, amount)
+select n.tenant_id, array_agg(n.refund_id) as ids
+ from (select distinct tenant_id, refund_id from new_rows) n
+cross join lateral (
+      select tax from refunds where tenant_id = n.tenant_id and id = n.refund_id limit 1) r
+where r.tax is null
+group by n.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Nested Loop Inner
+--       Unique
+--         Sort
+--           Named Tuplestore Scan
+--       Limit
+--         Index Scan using refunds_pkey on refunds
+
+insert into refund_items (tenant_id, refund_id, order_id, line, amount, revenue, units)
 select $1, *
-  from unnest($2::bigint[], $3::bigint[], $4::int[], $5::bigint[])
+  from unnest($2::bigint[], $3::bigint[], $4::int[], $5::bigint[], $6::bigint[], $7::int[])
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on refund_items
@@ -169,11 +187,11 @@ select distinct tenant_id, date_trunc('month', day::timestamp)::date,
 --     Aggregate
 --       Named Tuplestore Scan
 
-insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost)
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
 select $1::bigint, *
-  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[])
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[])
 on conflict (tenant_id, kind, day, channel, key) do update
-   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost, refunded_revenue = r.refunded_revenue + excluded.refunded_revenue, refunded_revenue_without_cost = r.refunded_revenue_without_cost + excluded.refunded_revenue_without_cost, units_returned = r.units_returned + excluded.units_returned, returned_cost = r.returned_cost + excluded.returned_cost
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on sales_rollups

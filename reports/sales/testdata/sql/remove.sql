@@ -36,7 +36,7 @@ select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint |
 --   Sort
 --     ProjectSet
 
-select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax + o.shipping as paid,
+select o.id, o.number, o.channel, o.placed_at, o.revenue, o.tax, o.shipping,
            (select coalesce(sum(amount), 0)::bigint
               from refunds r
              where r.tenant_id = $1 and r.order_id = o.id) as refunded,
@@ -85,7 +85,7 @@ unnest($2::text[]) n (number)
 --         Limit
 --           Index Scan using sold_products_pkey on sold_products
 
-select r.id, r.order_id, r.refunded_at, r.reference, r.content
+select r.id, r.order_id, r.refunded_at, r.reference, r.content, r.restock
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
@@ -102,7 +102,7 @@ unnest($2::text[]) n (number)
 --       Memoize
 --         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
-select s.refund_id, s.order_id, s.line, s.amount
+select s.refund_id, s.order_id, s.line, s.amount, s.revenue, s.units
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
@@ -344,6 +344,6 @@ delete from customers c where c.tenant_id = of_tenant and c.id = any (customer_i
 --     Bitmap Heap Scan on customers
 --       Bitmap Index Scan using customers_tenant_id_number_key
 
-select remove_facts($1, $2, $3, $4, $5)
+select remove_sales($1, $2, $3, $4, $5)
 
 -- Plan on PostgreSQL 15:

@@ -1,0 +1,121 @@
+package imports
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// An export has what is stored, and not what was sent: the discount of an order is part of those of its items, and a
+// refund may have no reference. So the rows of our own files are compared with what is stored.
+
+// stored returns the orders of rows of our own files, by number.
+func (m *Importer) stored(
+	ctx context.Context, tenant tenancy.ID, rows []*PlannedRow, number func(*PlannedRow) string,
+) (map[string]sales.StoredOrder, error) {
+	var numbers []string
+	for _, row := range rows {
+		if row.AsStored && len(row.Invalid) == 0 {
+			numbers = append(numbers, number(row))
+		}
+	}
+	slices.Sort(numbers)
+	orders := map[string]sales.StoredOrder{}
+	if len(numbers) == 0 {
+		return orders, nil
+	}
+	return orders, m.sales.OrdersByNumber(ctx, tenant, slices.Compact(numbers), func(o sales.StoredOrder) error {
+		orders[o.Number] = o
+		return nil
+	})
+}
+
+// withoutStoredOrders returns the orders that are not stored exactly as in the file, and sets the others.
+func (m *Importer) withoutStoredOrders(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) ([]*PlannedRow, error) {
+	orders, err := m.stored(ctx, tenant, rows, func(r *PlannedRow) string { return r.Order.Number })
+	return slices.DeleteFunc(slices.Clone(rows), func(row *PlannedRow) bool {
+		o, exists := orders[row.Order.Number]
+		if !exists || !row.AsStored || len(row.Invalid) > 0 || !isStored(*row.Order, o) {
+			return false
+		}
+		row.Action = Unchanged
+		row.Sums = &sales.PlannedOrder{Revenue: o.Revenue, Discounts: o.Discounts, Tax: o.Tax, Shipping: o.Shipping}
+		return true
+	}), err
+}
+
+// isStored reports whether an order of an export is stored exactly so.
+func isStored(o sales.Order, stored sales.StoredOrder) bool {
+	customer := ""
+	if o.Customer != nil {
+		customer = o.Customer.ID
+	}
+	if !o.PlacedAt.Truncate(time.Microsecond).Equal(stored.PlacedAt) || o.Channel != stored.Channel ||
+		customer != textOr(stored.CustomerNumber) || centsOr(o.TaxTotal) != stored.Tax ||
+		centsOr(o.ShippingTotal) != stored.Shipping || o.DiscountTotal != nil && *o.DiscountTotal != stored.Discounts {
+		return false
+	}
+	return slices.EqualFunc(o.Items, stored.Lines, func(i sales.Item, l sales.Line) bool {
+		return i.SKU == l.SKU && i.Quantity == int64(l.Quantity) && i.UnitPrice == l.UnitPrice &&
+			centsOr(i.Discount) == l.Discount && (i.UnitCost == nil) == (l.UnitCost == nil) &&
+			centsOr(i.UnitCost) == centsOr(l.UnitCost)
+	})
+}
+
+func textOr(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func centsOr(amount *money.Cents) money.Cents {
+	if amount == nil {
+		return 0
+	}
+	return *amount
+}
+
+// withoutStoredRefunds returns the refunds that are not stored, and sets the others.
+func (m *Importer) withoutStoredRefunds(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) ([]*PlannedRow, error) {
+	orders, err := m.stored(ctx, tenant, rows, func(r *PlannedRow) string { return r.Refund.OrderNumber })
+	return slices.DeleteFunc(slices.Clone(rows), func(row *PlannedRow) bool {
+		o, exists := orders[row.Refund.OrderNumber]
+		if !exists || !row.AsStored || len(row.Invalid) > 0 || !isRefunded(row, o.Refunds) {
+			return false
+		}
+		row.Action, row.Exceeds = Unchanged, o.Refunded > o.Revenue+o.Tax+o.Shipping
+		return true
+	}), err
+}
+
+// isRefunded reports whether a refund of one of our own files is stored. Of equal refunds without a reference, the nth of
+// the file is the stored one with the reference that an earlier import made for it, or one of those without a reference,
+// in their sequence.
+func isRefunded(row *PlannedRow, stored []sales.StoredRefund) bool {
+	made, unreferenced := map[string]bool{}, 0
+	for _, r := range stored {
+		if r.Amount != row.Refund.Amount || !r.RefundedAt.Equal(row.Refund.RefundedAt.Truncate(time.Microsecond)) {
+			continue
+		}
+		if r.Reference == nil {
+			unreferenced++
+		} else {
+			made[*r.Reference] = true
+		}
+	}
+	if made[*row.Refund.Reference] || row.Nth == 0 {
+		return made[*row.Refund.Reference]
+	}
+	missing := row.Nth
+	for n := range row.Nth - 1 {
+		if made[referenceOf("import:", *row.Refund.RefundedAt, row.Refund.Amount, n+1)] {
+			missing--
+		}
+	}
+	return missing <= unreferenced
+}

@@ -1,0 +1,65 @@
+package settings
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+// mustOldSession creates a session whose password was entered eleven minutes ago.
+func (s *site) mustOldSession(t testing.TB, person int64) (cookie string) {
+	t.Helper()
+	cookie = s.mustSession(t, person)
+	s.alter(t, `update sessions set confirmed_at = now() - interval '11 minutes' where token_hash = $1`, sum(cookie))
+	return cookie
+}
+
+func (s *site) mustCustomer(t testing.TB, id string) {
+	t.Helper()
+	name, email := "Kim", "kim@example.com"
+	customer := sales.Customer{ID: id, Name: &name, Email: &email}
+	if _, err := s.Sales.EnsureCustomers(t.Context(), s.a.ID, []sales.Customer{customer}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Files with data of customers need the password, are sent after it was entered, and are in the audit log.
+func TestPersonalDataNeedsARecentPassword(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://example.com")
+	s.mustCustomer(t, "17")
+	viewer := s.mustPerson(t, "viewer", s.a, people.Viewer)
+	for path, target := range map[string]string{
+		"/customers.csv?search=kim": "customers.csv", "/customers.xlsx": "customers.xlsx", "/customers/17/data": "",
+		"/orders.csv": "orders.csv", "/orders.xlsx?channel=web": "orders.xlsx", "/archive.zip": "",
+	} {
+		cookie := s.mustOldSession(t, s.mustPerson(t, fmt.Sprint("admin", len(path)), s.a, people.Admin))
+		got := s.get(t, cookie, s.path(path), http.StatusSeeOther)
+		at, err := url.Parse(got.Header.Get("Location"))
+		if err != nil || at.Path != s.path("/confirm") {
+			t.Fatalf("%s leads to %v, %v, want the question for the password", path, at, err)
+		}
+		next := at.Query().Get("next")
+		s.get(t, cookie, at.String(), http.StatusOK, "Your password")
+		form := url.Values{"next": {next}, "password": {"wrong"}}
+		s.try(t, call{path: at.Path, cookie: cookie, form: form}, http.StatusUnprocessableEntity, wrongPassword)
+		form.Set("password", password)
+		confirmed := s.try(t, call{path: at.Path, cookie: cookie, form: form}, http.StatusOK, "0; url="+s.path(path[:8]))
+		s.get(t, confirmed.session(), next, http.StatusOK)
+		if target == "" {
+			continue
+		}
+		log, _, err := tenancy.AuditLog(t.Context(), s.Options.DB, s.a.ID, "customer.export", 1, 1)
+		if err != nil || len(log) != 1 || log[0].Target != target || strings.Contains(detailText(log[0].Details["filters"]), "kim") {
+			t.Errorf("%s: the log has %+v, %v", path, log, err)
+		}
+	}
+	s.get(t, s.mustOldSession(t, viewer), s.path("/orders.csv"), http.StatusOK)
+	s.get(t, s.mustSession(t, viewer), s.path("/confirm?next=//evil.example"), http.StatusOK, `value="/settings"`)
+}

@@ -1,0 +1,4 @@
+package migrations
+
+// ReadObjects is for tests of package migrations_test.
+var ReadObjects = readObjects

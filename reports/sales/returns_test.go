@@ -1,0 +1,357 @@
+package sales_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// earlierRelease makes the statements of a database store what those of the release before the sums of returns store:
+// its instances serve beside those of this release. Triggers within triggers are not statements of an instance.
+const earlierRelease = `
+	set role storeroom_owner;
+	create table dropped_shares (tx bigint, tenant_id bigint, order_id bigint, line integer);
+	grant insert, select on dropped_shares to storeroom_runtime;
+	create function before_returns() returns trigger language plpgsql as $$
+	begin
+	    if tg_table_name = 'refunds' then
+	        new.tax := null; new.shipping := null; new.restock := false; new.named := false;
+	    elsif tg_table_name = 'refund_items' then
+	        if new.amount = 0 then
+	            insert into dropped_shares values (txid_current(), new.tenant_id, new.order_id, new.line);
+	            return null;
+	        end if;
+	        new.revenue := 0; new.units := 0;
+	    elsif tg_table_name = 'cancellations' then
+	        new.net := false;
+	    else
+	        new.refunded_revenue := 0; new.refunded_revenue_without_cost := 0; new.units_returned := 0;
+	        new.returned_cost := 0;
+	        if new.kind = 4 then -- The refund does not count for products that it only returned units of.
+	            new.refund_count := new.refund_count - (
+	                select count(*)
+	                  from dropped_shares d join order_items i using (tenant_id, order_id, line)
+	                 where d.tx = txid_current() and i.tenant_id = new.tenant_id and i.sold_id = new.key);
+	        end if;
+	    end if;
+	    return new;
+	end $$;
+	do $$
+	declare
+	    t text;
+	begin
+	    foreach t in array '{refunds,refund_items,cancellations,sales_rollups}'::text[] loop
+	        execute format('create trigger before_returns before insert on %I for each row
+	                        when (pg_trigger_depth() = 0 and current_setting(''app.removes'', true) is distinct from ''on'')
+	                        execute function before_returns()', t);
+	    end loop;
+	    alter function remove_sales rename to remove_rows;
+	    execute replace(pg_get_functiondef('remove_facts'::regproc), 'remove_sales', 'remove_rows');
+	end $$;
+	create function remove_sales(p bigint, o bigint[], r bigint[], c bigint[], u bigint[]) returns void
+	    language plpgsql as $$
+	begin
+	    perform set_config('app.removes', 'on', true);
+	    perform remove_facts(p, o, r, c, u);
+	    perform set_config('app.removes', '', true);
+	end $$;
+	grant execute on function remove_sales to storeroom_runtime;
+	reset role`
+
+// sellAndReturn stores random orders that take stock, refunds that return it or not, and cancellations.
+func (s *shop) sellAndReturn(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	var rows []sales.Row
+	for n := range 12 {
+		o := of("web", fmt.Sprint(n))
+		o.Items = nil
+		for _, sku := range []string{"TEA", "CUP", "MUG"}[:1+random.IntN(3)] {
+			item := sales.Item{SKU: sku, Quantity: 1 + random.Int64N(4), UnitPrice: money.Cents(random.IntN(4) * random.IntN(500))}
+			if random.IntN(3) == 0 {
+				item.UnitCost = new(money.Cents(random.IntN(300)))
+			}
+			o.Items = append(o.Items, item)
+		}
+		o.PlacedAt = noon.Add(-time.Duration(random.IntN(2000)) * time.Hour)
+		if random.IntN(2) == 0 {
+			o.TaxTotal, o.ShippingTotal = new(money.Cents(random.IntN(200))), new(money.Cents(random.IntN(100)))
+		}
+		rows = append(rows, sales.Row{Order: o})
+	}
+	for _, result := range s.mustSell(t, rows...) {
+		if result.Outcome != sales.Created || result.Short {
+			t.Fatalf("order %s: %+v", result.Number, result)
+		}
+	}
+	for n, row := range rows {
+		for range random.IntN(4) {
+			r := sales.RefundRow{Refund: s.randomRefund(random, row.Order)}
+			results, err := s.withStock().Refund(t.Context(), s.tenant, []sales.RefundRow{r})
+			if err != nil || results[0].Outcome != sales.Created {
+				t.Fatalf("Refund = %+v, %v", results, err)
+			}
+		}
+		if n%4 == 3 {
+			if _, err := s.withStock().Cancel(t.Context(), s.tenant, row.Number, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func (s *shop) randomRefund(random *rand.Rand, o sales.Order) sales.Refund {
+	r := sales.Refund{
+		OrderNumber: o.Number, Amount: 1 + money.Cents(random.IntN(40)*random.IntN(100)),
+		RefundedAt: new(noon.Add(-time.Duration(random.IntN(2000)) * time.Hour)),
+	}
+	if r.Restock = random.IntN(2) == 0; r.Restock && random.IntN(2) == 0 {
+		r.RestockItems = []sales.RestockItem{{Line: 1, Quantity: 1}}
+	}
+	if random.IntN(3) == 0 {
+		r.RefundedAt = nil
+	}
+	return r
+}
+
+// mustStockedShop returns a tenant whose channel web takes stock.
+func mustStockedShop(t *testing.T, d *tenancytest.Database, slug, zone string) *shop {
+	t.Helper()
+	tenant := d.MustTenant(t, slug, func(t *tenancy.Tenant) { t.Timezone = zone })
+	s := &shop{d, sales.New(d.DB), catalog.New(d.DB), tenant.ID}
+	for _, sku := range []string{"TEA", "CUP", "MUG"} {
+		s.mustStock(t, sku, 1000)
+	}
+	s.mustTakeStock(t, "web", sales.Refuse, nil)
+	return s
+}
+
+var zones = []string{"UTC", "America/Santiago", "Asia/Tokyo"}
+
+// Refunds that were stored earlier get the parts, the units and the sums that this release stores.
+func TestTheUpgradeFillsReturns(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the schema has no earlier version")
+	d := tenancytest.New(t)
+	var shops []*shop
+	for i, zone := range zones {
+		s := mustStockedShop(t, d, fmt.Sprint("shop-", i), zone)
+		s.sellAndReturn(t, rand.New(rand.NewPCG(1, uint64(i))))
+		s.mustAgree(t)
+		shops = append(shops, s)
+	}
+	before := returns(t, d, shops...)
+	script := `set role storeroom_owner; set search_path = public; set row_security = off;
+		alter table refund_items disable trigger user;`
+	for _, s := range shops {
+		script += fmt.Sprintf(`set app.tenant_id = '%d'; set row_security = on;`, s.tenant) + `
+			update sales_rollups s set refund_count = s.refund_count - d.refunds
+			  from (
+			       select i.sold_id, date_trunc('month', local_day(r.refunded_at, z.timezone)::timestamp)::date as month,
+			              count(*) as refunds
+			         from refund_items x
+			         join order_items i using (tenant_id, order_id, line)
+			         join refunds r on r.tenant_id = x.tenant_id and r.id = x.refund_id
+			         join sales_zones z on z.tenant_id = x.tenant_id
+			        where x.amount = 0 and not exists (select from cancellations c where c.order_id = x.order_id)
+			        group by 1, 2
+			       ) d
+			 where s.kind = 4 and s.key = d.sold_id and s.day = d.month;
+			update refunds set tax = null, shipping = null, restock = false;
+			delete from refund_items where amount = 0;
+			update refund_items set revenue = 0, units = 0;
+			update sales_rollups set refunded_revenue = 0, refunded_revenue_without_cost = 0, units_returned = 0,
+			                         returned_cost = 0;`
+	}
+	script += `alter table refund_items enable trigger user; reset app.tenant_id; set row_security = off;`
+	for _, m := range migrations.All() {
+		if strings.HasSuffix(m.Name, "_fill_returns") {
+			script += "begin;\n" + m.SQL + "\n;commit;\n"
+		}
+	}
+	if _, err := d.MustSuper(t).PgConn().Exec(t.Context(), script+"reset role").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, returns(t, d, shops...)); diff != "" {
+		t.Errorf("the upgrade fills other values than this release stores:\n%s", diff)
+	}
+	for _, s := range shops {
+		s.mustAgree(t)
+	}
+}
+
+// The sums are exact while instances of the earlier release store sales, and equal to those that this release stores.
+func TestTheEarlierReleaseKeepsTheSumsOfReturns(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the test replaces functions")
+	now, earlier := tenancytest.New(t), tenancytest.New(t)
+	if _, err := earlier.MustSuper(t).PgConn().Exec(t.Context(), earlierRelease).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	for i, zone := range zones {
+		seed := func() *rand.Rand { return rand.New(rand.NewPCG(2, uint64(i))) }
+		a := mustStockedShop(t, now, fmt.Sprint("shop-", i), zone)
+		b := mustStockedShop(t, earlier, fmt.Sprint("shop-", i), zone)
+		a.sellAndReturn(t, seed())
+		b.sellAndReturn(t, seed())
+		b.mustAgree(t)
+		if diff := cmp.Diff(returns(t, now, a), returns(t, earlier, b)); diff != "" {
+			t.Errorf("%s: the sums differ (-this release +earlier release):\n%s", zone, diff)
+		}
+		if n := b.total(t, "returned_cost"); n <= 0 {
+			t.Errorf("the returned cost is %d", n)
+		}
+	}
+}
+
+// An instance of the earlier release undoes an import that refunded and cancelled orders of this release.
+func TestTheEarlierReleaseUndoesReturns(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the test replaces functions")
+	d := tenancytest.New(t)
+	s := mustStockedShop(t, d, "shop", "America/Santiago")
+	s.sellAndReturn(t, rand.New(rand.NewPCG(3, 3)))
+	before := returns(t, d, s)
+	f := file{cancellations: []sales.CancelRow{{Cancellation: sales.Cancellation{OrderNumber: "1", CancelledAt: &noon}}}}
+	for n := range 6 {
+		f.refunds = append(f.refunds, sales.PlanRefund{RefundRow: sales.RefundRow{
+			Refund: refundOf(fmt.Sprint(n), money.Cents(10+n), "import"),
+		}})
+	}
+	_, applied := s.mustImport(t, f, func() {})
+	s.mustAgree(t)
+	if _, err := d.MustSuper(t).PgConn().Exec(t.Context(), earlierRelease).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if kept := s.mustUndo(t, applied); len(kept) > 0 {
+		t.Errorf("the undo keeps %v", kept)
+	}
+	s.mustAgree(t)
+	if diff := cmp.Diff(before, returns(t, d, s)); diff != "" {
+		t.Errorf("the undo leaves other sums:\n%s", diff)
+	}
+}
+
+// returns returns the refunds, their shares and the rollups with returns of some tenants, without ids.
+func returns(t *testing.T, d *tenancytest.Database, shops ...*shop) (all []string) {
+	t.Helper()
+	for _, s := range shops {
+		var rows []string
+		if err := d.MustSuper(t).QueryRow(t.Context(), `
+			select array_agg(row order by row) from (
+			    select concat_ws('|', 'refund', number, r.amount, r.tax, r.shipping, r.restock, r.named,
+			                     (select array_agg(array[i.line, i.amount, i.revenue, i.units] order by i.line)
+			                        from refund_items i where i.tenant_id = $1 and i.refund_id = r.id)) as row
+			      from orders o join refunds r on r.tenant_id = $1 and r.order_id = o.id
+			     where o.tenant_id = $1
+			    union all
+			    select concat_ws('|', 'rollup', kind, day, channel, refunds, refunded_revenue, refunded_revenue_without_cost,
+			                     units_returned, returned_cost)
+			      from sales_rollups
+			     where tenant_id = $1 and kind < 4 and (refund_count, refunded_revenue, units_returned) <> (0, 0, 0)
+			) r`, s.tenant).Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rows...)
+	}
+	return all
+}
+
+// Each refund of an order with two lines has the given shares or errors. The order was 60.00 of revenue, 6.00 of tax and
+// 4.00 of shipping; its first line is 3 units for 30.00, the second one unit for 30.00 without a cost.
+func TestRefundsNameItems(t *testing.T) {
+	t.Parallel()
+	amount := func(cents money.Cents) *money.Cents { return &cents }
+	line := func(line int64, quantity *int64, amount *money.Cents) sales.RefundItem {
+		return sales.RefundItem{Line: line, Quantity: quantity, Amount: amount}
+	}
+	units := func(n int64) *int64 { return &n }
+	for _, test := range []struct {
+		name    string
+		refunds []sales.Refund // the last one is tested
+		want    string         // tax, shipping, and line:amount:revenue:units
+		invalid string         // the fields with errors
+	}{
+		{"all items", []sales.Refund{{Amount: 700}}, "0.60 0.40 1:3.50:3.00:0 2:3.50:3.00:0", ""},
+		{"above what was paid", []sales.Refund{{Amount: 8000}}, "6.00 4.00 1:40.00:35.00:0 2:40.00:35.00:0", ""},
+		{"with parts", []sales.Refund{{Amount: 700, Tax: amount(100), Shipping: amount(0)}},
+			"1.00 0.00 1:3.50:3.00:0 2:3.50:3.00:0", ""},
+		{"an item", []sales.Refund{{Amount: 700, Items: []sales.RefundItem{line(2, nil, nil)}}}, "0.60 0.40 2:7.00:6.00:0", ""},
+		{"units of items", []sales.Refund{{Amount: 700, Items: []sales.RefundItem{line(2, nil, nil), line(1, units(1), nil)}}},
+			"0.60 0.40 1:1.75:1.50:1 2:5.25:4.50:0", ""},
+		{"amounts", []sales.Refund{{Amount: 700, Items: []sales.RefundItem{line(1, units(2), amount(100)), line(2, nil, amount(600))}}},
+			"0.60 0.40 1:1.00:0.86:2 2:6.00:5.14:0", ""},
+		{"everything", []sales.Refund{{Amount: 700, Restock: true}}, "0.60 0.40 1:3.50:3.00:3 2:3.50:3.00:1", ""},
+		{"the rest", []sales.Refund{
+			{Amount: 1, Items: []sales.RefundItem{line(1, units(2), nil)}}, {Amount: 700, Restock: true},
+		}, "0.60 0.40 1:3.50:3.00:1 2:3.50:3.00:1", ""},
+		{"restocked items at most what is left", []sales.Refund{
+			{Amount: 1, Items: []sales.RefundItem{line(1, units(2), nil)}},
+			{Amount: 700, Restock: true, RestockItems: []sales.RestockItem{{Line: 1, Quantity: 2}}},
+		}, "0.60 0.40 1:3.50:3.00:1 2:3.50:3.00:0", ""},
+		{"more units than are left", []sales.Refund{
+			{Amount: 1, Items: []sales.RefundItem{line(1, units(2), nil)}},
+			{Amount: 700, Items: []sales.RefundItem{line(1, units(2), nil)}},
+		}, "", "items[0].quantity"},
+		{"an unknown line", []sales.Refund{{Amount: 1, Items: []sales.RefundItem{line(3, nil, nil)}}}, "", "items[0].line"},
+		{"a line twice", []sales.Refund{{Amount: 1, Items: []sales.RefundItem{line(1, nil, nil), line(1, nil, nil)}}}, "", "items[1].line"},
+		{"no units", []sales.Refund{{Amount: 1, Items: []sales.RefundItem{line(1, units(0), nil)}}}, "", "items[0].quantity"},
+		{"other amounts", []sales.Refund{{Amount: 7, Items: []sales.RefundItem{line(1, nil, amount(6))}}}, "", "items"},
+		{"some amounts", []sales.Refund{{Amount: 7, Items: []sales.RefundItem{line(1, nil, amount(7)), line(2, nil, nil)}}}, "", "items"},
+		{"no items", []sales.Refund{{Amount: 7, Items: []sales.RefundItem{}}}, "", "items"},
+		{"restock_items with items", []sales.Refund{{
+			Amount: 7, Restock: true, Items: []sales.RefundItem{line(1, nil, nil)},
+			RestockItems: []sales.RestockItem{{Line: 1, Quantity: 1}},
+		}}, "", "restock_items"},
+		{"tax alone", []sales.Refund{{Amount: 7, Tax: amount(1)}}, "", "shipping"},
+		{"shipping alone", []sales.Refund{{Amount: 7, Shipping: amount(1)}}, "", "tax"},
+		{"parts above the amount", []sales.Refund{{Amount: 7, Tax: amount(4), Shipping: amount(4)}}, "", "tax"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := mustShop(t)
+			o := order("A", sales.Item{SKU: "TEA", Quantity: 3, UnitPrice: 1000}, sales.Item{SKU: "odd", Quantity: 1, UnitPrice: 3000})
+			o.TaxTotal, o.ShippingTotal = amount(600), amount(400)
+			s.mustIngest(t, o)
+			var result sales.RefundResult
+			for i, r := range test.refunds {
+				r.OrderNumber, r.Reference = "A", new(fmt.Sprint(i))
+				result = s.mustRefund(t, r)[0]
+				if again := s.mustRefund(t, r)[0]; result.Err == nil && (again.Outcome != sales.Unchanged || again.ID != result.ID) {
+					t.Errorf("the same refund again is %+v", again)
+				}
+			}
+			if test.invalid != "" {
+				var invalid tenancy.InvalidError
+				if !errors.As(result.Err, &invalid) || len(invalid) != 1 || len(invalid[test.invalid]) == 0 {
+					t.Errorf("Refund = %v, want an error of %s", result.Err, test.invalid)
+				}
+				return
+			}
+			var got string
+			if err := s.MustSuper(t).QueryRow(t.Context(), `
+				select concat_ws(' ', to_char(tax / 100.0, 'FM990.00'), to_char(shipping / 100.0, 'FM990.00'),
+				                 (select string_agg(concat_ws(':', line, to_char(i.amount / 100.0, 'FM990.00'),
+				                                              to_char(i.revenue / 100.0, 'FM990.00'), i.units), ' ' order by line)
+				                    from refund_items i where i.refund_id = r.id))
+				  from refunds r where id = $1`, result.ID).Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got != test.want {
+				t.Errorf("the refund has %s, want %s", got, test.want)
+			}
+			s.mustAgree(t)
+		})
+	}
+}
