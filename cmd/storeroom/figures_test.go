@@ -330,9 +330,12 @@ func (s *figuresShop) checkProducts(t *testing.T, page overview, query string, n
 	if got := text(answer.Meta, "total"); got != strconv.Itoa(len(now.products)) {
 		t.Errorf("the report has %s products, the files %d", got, len(now.products))
 	}
-	var best, declines []int64
+	var best, bestNet, declines []int64
 	for sku, sums := range now.products {
 		best = append(best, -sums.revenue())
+		if net := sums.revenue() - sums.refunds; sums.items > 0 && net >= 0 {
+			bestNet = append(bestNet, -net)
+		}
 		declines = append(declines, sums.revenue()-before.products[sku].revenue())
 	}
 	for sku, sums := range before.products {
@@ -341,25 +344,40 @@ func (s *figuresShop) checkProducts(t *testing.T, page overview, query string, n
 		}
 	}
 	slices.Sort(best)
+	slices.Sort(bestNet)
 	slices.Sort(declines)
 	declines = slices.DeleteFunc(declines, func(change int64) bool { return change >= 0 })
 
-	var shown [][]string
 	for i, row := range answer.Data.([]any) {
 		sku := text(row, "sku")
 		sums := now.products[sku]
 		figures := sums.figures()
 		want := map[string]string{"name": s.files.names[sku], "cost_total": amount(sums.cost)}
-		for _, name := range []string{"gross_sales", "discounts", "revenue", "units_sold", "costed_percent", "units_without_cost"} {
+		for _, name := range []string{
+			"gross_sales", "discounts", "revenue", "refunds", "net_revenue", "units_sold", "costed_percent", "units_without_cost",
+		} {
 			want[name] = figures[name]
 		}
 		compareFigures(t, sku, row, want)
 		if -sums.revenue() != best[i] {
 			t.Errorf("product %d is %s with %s, want %s", i, sku, figures["revenue"], amount(-best[i]))
 		}
-		shown = append(shown, []string{text(row, "name") + " " + sku, text(row, "units_sold"), text(row, "revenue")})
 	}
-	page.compareRows(t, "products", shown)
+
+	// The page ranks by net revenue.
+	shown := page.rows("products")
+	if len(shown) != min(limit, len(bestNet)) {
+		t.Errorf("%d best products, want %d", len(shown), min(limit, len(bestNet)))
+	}
+	for i, row := range shown {
+		sku := row[0][strings.LastIndex(row[0], " ")+1:]
+		sums := now.products[sku]
+		net := sums.revenue() - sums.refunds
+		want := []string{s.files.names[sku] + " " + sku, count(sums.units), amount(net)}
+		if diff := gocmp.Diff([][]string{want}, plainSpaces([][]string{row})); diff != "" || -net != bestNet[i] {
+			t.Errorf("best product %d, want %s (-want +got):\n%s", i, amount(-bestNet[i]), diff)
+		}
+	}
 
 	declined := page.rows("declines")
 	if len(declined) != min(limit, len(declines)) {

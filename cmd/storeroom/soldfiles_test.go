@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
@@ -37,6 +38,7 @@ type soldLine struct {
 type soldRefund struct {
 	day     time.Time
 	channel string
+	shares  []soldLine
 	fileSums
 }
 
@@ -164,12 +166,36 @@ func mustReadFiles(t *testing.T, dir fs.FS, zone *time.Location) *soldFiles {
 		order.lines = append(order.lines, soldLine{get("sku"), sums})
 	})
 	eachRow(t, dir, "refunds", func(_ []string, get func(string) string) {
+		order, refunds := s.orders[positions[get("order_number")]], cents(get("amount"))
 		s.refunds = append(s.refunds, soldRefund{
-			dayOf(get("refunded_at")), s.orders[positions[get("order_number")]].channel,
-			fileSums{refundCount: 1, refunds: cents(get("amount"))},
+			dayOf(get("refunded_at")), order.channel, order.shares(refunds), fileSums{refundCount: 1, refunds: refunds},
 		})
 	})
 	return s
+}
+
+// shares divides a refund over the lines by revenue, or by units if all revenue is zero. The cents that are left go
+// to the largest remainders, and of equal ones to the earlier lines.
+func (o soldOrder) shares(cents int64) (shares []soldLine) {
+	weight := fileSums.revenue
+	if !slices.ContainsFunc(o.lines, func(l soldLine) bool { return l.revenue() > 0 }) {
+		weight = func(s fileSums) int64 { return s.units }
+	}
+	total, left := int64(0), cents
+	for _, l := range o.lines {
+		total += weight(l.fileSums)
+	}
+	byRemainder := make([]int, len(o.lines))
+	for i, l := range o.lines {
+		share := cents * weight(l.fileSums) / total
+		shares, byRemainder[i], left = append(shares, soldLine{l.sku, fileSums{refunds: share}}), i, left-share
+	}
+	remainder := func(i int) int64 { return cents * weight(o.lines[i].fileSums) % total }
+	slices.SortStableFunc(byRemainder, func(a, b int) int { return cmp.Compare(remainder(b), remainder(a)) })
+	for _, i := range byRemainder[:left] {
+		shares[i].refunds++
+	}
+	return slices.DeleteFunc(shares, func(share soldLine) bool { return share.refunds == 0 })
 }
 
 // mustSelectOrders returns a folder with the files of a shop, of which only the orders of some months, such as 2011-12.
@@ -278,6 +304,9 @@ func (s *soldFiles) between(from, to time.Time) soldRange {
 	for _, refund := range s.refunds {
 		if !refund.day.Before(from) && !refund.day.After(to) {
 			add(refund.day, refund.channel, refund.fileSums)
+			for _, share := range refund.shares {
+				addTo(r.products, share.sku, share.fileSums)
+			}
 		}
 	}
 	return r

@@ -105,7 +105,21 @@ func costOf(t *testing.T, spans []*tracepb.Span) (c cost) {
 			c.statements += mustInt(t, cmp.Or(a["db.operation.batch.size"], "1"))
 		}
 	}
+	c.leaveOutWaiting()
 	return c
+}
+
+// leaveOutWaiting leaves out repetitions of a pair of statements. A request repeats it while a worker is busy, which
+// takes as long as other tests allow.
+func (c *cost) leaveOutWaiting() {
+	for i := 2; i+2 <= len(c.names); {
+		if c.names[i] == c.names[i-2] && c.names[i+1] == c.names[i-1] && strings.Contains(c.names[i], "claim_due_change_plan") {
+			c.names = slices.Delete(c.names, i, i+2)
+			c.roundTrips, c.statements = c.roundTrips-2, c.statements-2
+			continue
+		}
+		i++
+	}
 }
 
 // pageBudgets is the maximum cost of a page by route: round trips and statements.

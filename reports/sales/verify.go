@@ -117,7 +117,10 @@ func format(c sums.Column, value string) string {
 	if !c.Money {
 		return value
 	}
-	cents, _ := strconv.ParseInt(value, 10, 64) // PostgreSQL wrote it
+	cents, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return value // "missing"
+	}
 	return money.Cents(cents).String()
 }
 
@@ -171,7 +174,8 @@ var checks = []check{
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and c.placed_at <> o.placed_at
 		 order by what`},
 	{sums.Select("refunds", "refunded_revenue"), period.bounds, `
-		select 'refund ' || r.id as what, array[r.amount, r.amount - r.tax - r.shipping]::text[] as stored,
+		select 'refund ' || r.id as what,
+		       array[r.amount::text, coalesce((r.amount - r.tax - r.shipping)::text, 'missing')] as stored,
 		       array[s.amount, s.revenue]::text[] as facts
 		  from refunds r
 		 cross join lateral (

@@ -31,13 +31,13 @@ do $$
 begin
 	for kind in 1..4 loop
 		insert into sales_rollups (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost,
-		                           revenue, discounts, tax, cost, refund_count, refunds)
+		                           revenue, discounts, tax, cost, refund_count, refunds, refunded_revenue)
 		select tenant_id, kind,
 		       case when kind = 4 then date_trunc('month', day)::date else day end,
 		       case when kind = 4 then '' else channel end,
 		       case kind when 2 then category_id when 3 then seller_id when 4 then sold_id else 0 end,
 		       count(distinct order_id), sum(items), sum(units), sum(units_without_cost),
-		       sum(revenue), sum(discount), sum(tax), sum(cost), count(distinct refund_id), sum(refunds)
+		       sum(revenue), sum(discount), sum(tax), sum(cost), count(distinct refund_id), sum(refunds), sum(refunds)
 		  from lines
 		 group by 1, 3, 4, 5
 		 order by 1, 3, 4, 5;

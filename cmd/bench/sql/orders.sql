@@ -99,15 +99,15 @@ select tenant_id, id, placed_at, placed_at + interval '2 days'
    and @wide::int = 0;
 
 -- 2 % of the orders are fully refunded, without tax.
-insert into refunds (tenant_id, order_id, refunded_at, amount, reference, content)
+insert into refunds (tenant_id, order_id, refunded_at, amount, tax, shipping, reference, content)
 select tenant_id, id, least(placed_at + interval '9 days', '2025-12-30 23:59Z'),
-       revenue, 'R-1', sha256(int8send(id))
+       revenue, 0, 0, 'R-1', sha256(int8send(id))
   from orders
  where tenant_id = @tenant and (id - (select last_value from orders_id_seq)) % 50 = 3
  order by id;
 
-insert into refund_items (tenant_id, refund_id, order_id, line, amount)
-select tenant_id, r.id, order_id, i.line, i.quantity * i.unit_price - i.discount
+insert into refund_items (tenant_id, refund_id, order_id, line, amount, revenue)
+select tenant_id, r.id, order_id, i.line, i.quantity * i.unit_price - i.discount, i.quantity * i.unit_price - i.discount
   from refunds r
   join order_items i using (tenant_id, order_id)
  where tenant_id = @tenant;
