@@ -21,13 +21,14 @@ alter table webhooks
     add column maker_type       text collate "C",
     add column maker_id         bigint,
     add column maker_name       text,
-    add column maker_expires_at timestamptz,
-    add constraint webhooks_maker_check check (
-        maker_type in ('key', 'member') and maker_id is not null and maker_name is not null
-        or maker_type is null and maker_id is null and maker_name is null and maker_expires_at is null),
-    drop constraint webhooks_pause_reason_check,
-    add constraint webhooks_pause_reason_check check (
-        pause_reason in ('user', 'failing', 'gone', 'expired', 'maker_gone'));
+    add column maker_expires_at timestamptz;
+-- On a cluster each change of a constraint is a statement of its own.
+alter table webhooks add constraint webhooks_maker_check check (
+    maker_type in ('key', 'member') and maker_id is not null and maker_name is not null
+    or maker_type is null and maker_id is null and maker_name is null and maker_expires_at is null);
+alter table webhooks drop constraint webhooks_pause_reason_check;
+alter table webhooks add constraint webhooks_pause_reason_check check (
+    pause_reason in ('user', 'failing', 'gone', 'expired', 'maker_gone'));
 comment on column webhooks.maker_type is
     'key or member: who created the endpoint, or became responsible for it later. Null if an earlier release or an operator did.';
 comment on column webhooks.maker_name is 'The name of the key, or the e-mail address of the member.';
