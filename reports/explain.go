@@ -17,6 +17,7 @@ type Explain struct {
 	LeftOut  []LeftOut
 	// WithoutReturns is set if the sums of ReturnColumns were not computed.
 	WithoutReturns bool
+	comparable     bool // of Compared
 }
 
 // Columns returns the sums that formulas use.
@@ -44,6 +45,7 @@ const (
 	halfAwayFromZero = "half_away_from_zero"
 	largestRemainder = "largest_remainder"
 	overZero         = "0.00"
+	notComparable    = "comparison.comparable = false"
 	noneCosted       = "units > 0 and units_without_cost = units" // Sums.NoneCosted
 )
 
@@ -88,6 +90,9 @@ func (e *Explain) addChange(path, formula string, now int64) {
 	if now != 0 {
 		f.OverZero = "null"
 	}
+	if !e.comparable {
+		f.NullIf = notComparable
+	}
 	e.Formulas[path] = f
 }
 
@@ -98,6 +103,9 @@ func (e *Explain) addChanges(path string) {
 		nullIf := "before = 0 and now != 0"
 		if c.Null.is != nil {
 			nullIf = "now = null or before = null or " + nullIf
+		}
+		if !e.comparable {
+			nullIf = notComparable
 		}
 		e.Formulas[path+"changes."+c.Name] = Formula{
 			"100 * (now - before) / abs(before)", Percent, halfAwayFromZero, overZero, nullIf,

@@ -40,7 +40,7 @@ func summary() reports.Summary {
 		},
 		Days: []reports.DaySums{{Day: "2026-03-01", Sums: first}, {Day: "2026-03-02", Sums: second}},
 		Channels: []reports.ChannelSums{
-			{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: 100_00},
+			{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: reports.NewFigure(int64(100_00))},
 			{Channel: "-pos", Label: "Point of sale", Sums: second},
 		},
 	}
