@@ -389,7 +389,7 @@ func (s *planShop) reportReads(t testing.TB) []operation {
 		s.get("/api/reports/customers?page=10&sort=orders&" + days),
 		s.get("/api/reports/sales-summary?compare=previous_year_weekday&compare_until=now&period=last_30_days"),
 		s.get("/api/reports/channels?compare=previous_period&compare_until=now&period=last_30_days"),
-		s.get("/api/reports/changes?" + days + "&since=" + time.Now().Add(-24*time.Hour).UTC().Format(time.RFC3339)),
+		s.get("/api/reports/changes?"+days+"&since=%s", time.Now().Add(-24*time.Hour).UTC().Format(time.RFC3339)),
 		s.get("/api/reports/reconcile?" + days),
 		s.get("/api/reports/reconcile?from=2010-01-01&to=2029-12-31"),
 		s.get("/api/reports/export/sales-summary?" + days),

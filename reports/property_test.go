@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -116,7 +118,7 @@ func (run *scenarioRun) until(q scenarioQueries) time.Time {
 	if q.Compare == "" || q.UntilQuarter == 0 {
 		return time.Time{}
 	}
-	return tenancy.MomentOf(q.To.Add(time.Duration(q.UntilQuarter)*15*time.Minute), run.model.zone)
+	return tenancy.MomentOf(q.Range.To.Add(time.Duration(q.UntilQuarter)*15*time.Minute), run.model.zone)
 }
 
 // changes returns the changes of all figures, by name.

@@ -417,7 +417,7 @@ func TestReconcileFindsEachWrongSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := must(t, s.Reconcile, s.Tenant, march)
-	if !got.Balanced || got.Figures[0].Facts != 4250 || *got.Figures[0].Products != 4250 {
+	if !got.Balanced || got.Figures[0].Facts != reports.NewFigure(int64(4250)) || *got.Figures[0].Products != 4250 {
 		t.Fatalf("Reconcile = %+v, want it balanced", got)
 	}
 	super := s.database.MustSuper(t)
