@@ -87,12 +87,11 @@ func (c Channels) explain(leftOut []LeftOut) *Explain {
 	e.addGroup("total", c.Total)
 	addRows(e, "rows", c.Pairs(), func(p ChannelPair) Sums { return p.Now.Sums })
 	if c.Previous != nil {
-		e.comparable = c.Compared.Comparable
 		e.addFormulas("comparison.", Figures)
-		e.addChanges("comparison.")
+		e.addChanges("comparison.", c.Compared.Comparable)
 		e.addGroup("comparison", c.Previous.Total)
 		e.addFormulas("rows[].comparison.", Figures)
-		e.addChanges("rows[].comparison.")
+		e.addChanges("rows[].comparison.", c.Compared.Comparable)
 		for i, p := range c.Pairs() {
 			e.addGroup(fmt.Sprintf("rows[%d].comparison", i), p.Before.Sums)
 		}

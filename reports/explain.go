@@ -17,7 +17,6 @@ type Explain struct {
 	LeftOut  []LeftOut
 	// WithoutReturns is set if the sums of ReturnColumns were not computed.
 	WithoutReturns bool
-	comparable     bool // of Compared
 }
 
 // Columns returns the sums that formulas use.
@@ -85,12 +84,12 @@ func (e *Explain) addFormulas(path string, columns []Column) {
 }
 
 // addChange adds the formula of a change to now; see Change.
-func (e *Explain) addChange(path, formula string, now int64) {
+func (e *Explain) addChange(path, formula string, now int64, isComparable bool) {
 	f := Formula{formula, Percent, halfAwayFromZero, overZero, ""}
 	if now != 0 {
 		f.OverZero = "null"
 	}
-	if !e.comparable {
+	if !isComparable {
 		f.NullIf = notComparable
 	}
 	e.Formulas[path] = f
@@ -98,13 +97,13 @@ func (e *Explain) addChange(path, formula string, now int64) {
 
 // addChanges adds the formulas of the changes of Figures. In them, now and before are the
 // figures that are compared, as the report shows them; see Column.Change.
-func (e *Explain) addChanges(path string) {
+func (e *Explain) addChanges(path string, isComparable bool) {
 	for _, c := range Figures {
 		nullIf := "before = 0 and now != 0"
 		if c.Null.is != nil {
 			nullIf = "now = null or before = null or " + nullIf
 		}
-		if !e.comparable {
+		if !isComparable {
 			nullIf = notComparable
 		}
 		e.Formulas[path+"changes."+c.Name] = Formula{

@@ -417,7 +417,7 @@ func TestReconcileFindsEachWrongSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := must(t, s.Reconcile, s.Tenant, march)
-	if !got.Balanced || got.Figures[0].Facts != reports.NewFigure(int64(4250)) || *got.Figures[0].Products != 4250 {
+	if !got.Balanced || got.Figures[0].Facts != reports.NewFigure(int64(4250)) || *got.Figures[0].Products != got.Figures[0].Facts {
 		t.Fatalf("Reconcile = %+v, want it balanced", got)
 	}
 	super := s.database.MustSuper(t)
@@ -499,7 +499,7 @@ func TestReportsShowOneTenant(t *testing.T) {
 	s.mustSell(t, newOrder("1", "2026-03-01T20:00:00Z", item("X", 1, 100)))
 	for _, store := range []*reports.Store{other.Store, other.facts} {
 		for _, figure := range must(t, store.Reconcile, other.Tenant, march).Figures {
-			if figure.Facts != 0 || figure.Summary != 0 {
+			if figure.Facts.Sign() != 0 || figure.Summary.Sign() != 0 {
 				t.Errorf("another tenant reads %+v", figure)
 			}
 		}

@@ -127,19 +127,20 @@ func (s Summary) explain(leftOut []LeftOut) *Explain {
 	addRows(e, "daily_breakdown", s.Days, func(d DaySums) Sums { return d.Sums })
 	if s.Previous != nil {
 		e.addFormulas("comparison.", []Column{{Name: "total_revenue", Metric: revenue}})
-		e.comparable = s.Compared.Comparable
+		isComparable := s.Compared.Comparable
 		e.addChange("comparison.revenue_change_percent",
-			"100 * (summary.gross - summary.discounts - (gross - discounts)) / (gross - discounts)", int64(s.Total.Revenue))
-		e.addChange("comparison.orders_change_percent", "100 * (summary.orders - orders) / orders", s.Total.Orders)
+			"100 * (summary.gross - summary.discounts - (gross - discounts)) / (gross - discounts)",
+			int64(s.Total.Revenue), isComparable)
+		e.addChange("comparison.orders_change_percent", "100 * (summary.orders - orders) / orders", s.Total.Orders, isComparable)
 		e.addGroup("comparison", s.Previous.Total)
 		e.addFormulas("comparison.summary.", Figures)
-		e.addChanges("comparison.")
+		e.addChanges("comparison.", isComparable)
 		e.addGroup("comparison.summary", s.Previous.Total)
 		e.addFormulas("comparison.by_channel[].", Figures)
-		e.addChanges("comparison.by_channel[].")
+		e.addChanges("comparison.by_channel[].", isComparable)
 		addRows(e, "comparison.by_channel", s.PairChannels(), func(p ChannelPair) Sums { return p.Before.Sums })
 		e.addFormulas("comparison.daily_breakdown[].", Figures)
-		e.addChanges("comparison.daily_breakdown[].")
+		e.addChanges("comparison.daily_breakdown[].", isComparable)
 		addRows(e, "comparison.daily_breakdown", s.PairDays(), func(p DayPair) Sums { return p.Before.Sums })
 	}
 	return e
