@@ -161,11 +161,13 @@ func TestInvalidRequestsForChangesOfReports(t *testing.T) {
 func TestPercentagesBeyond64BitsAreExact(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.mustOrder(t, `{"number":"1","placed_at":"2026-03-01T10:00:00Z","channel":"web","items":[{"sku":"X",
-		"quantity":1000000,"unit_price":"0.01","discount":"9999.99","unit_cost":"9999999999.99"}]}`)
+	// With a revenue of 0.01 and a cost of 9,999,999,999,990.00.
+	a.mustOrder(t, `{"number":"1","placed_at":"2026-03-01T10:00:00Z","channel":"web","items":[
+		{"sku":"X","quantity":1,"unit_price":"0.01","unit_cost":"9999999999.99"}`+strings.Repeat(`,
+		{"sku":"X","quantity":1,"unit_price":"0.00","unit_cost":"9999999999.99"}`, 999)+`]}`)
 	a.mustOrder(t, `{"number":"2","placed_at":"2026-03-02T10:00:00Z","channel":"web","items":[{"sku":"X",
 		"quantity":1000000,"unit_price":"9999.99","unit_cost":"0.01"}]}`)
-	const margin = "-99999999999899999900.00"
+	const margin = "-99999999999899900.00"
 	a.mustReport(t, "", "sales-summary?from=2026-03-01&to=2026-03-01", `"gross_margin_percent":"`+margin+`"`)
 	a.mustReport(t, "", "products?sort=margin&from=2026-03-01&to=2026-03-01", `"margin_percent":"`+margin+`"`)
 	a.mustReport(t, "", "sales-summary?compare=true&from=2026-03-02&to=2026-03-02", `"comparable":true`,

@@ -78,12 +78,14 @@ func newCompared(before Range, firstDays []firstDayRow, until time.Time) Compare
 	return c
 }
 
-// LastQuarter returns the moment of the last full quarter of an hour in a time zone.
+// LastQuarter returns the moment of the last full quarter of an hour in a time zone, in UTC. It is equal (==) to that of
+// another moment in the same quarter, so that stored overviews are found.
 func LastQuarter(now time.Time, zone *time.Location) time.Time {
 	const quarter = 15
 	local := now.In(zone)
-	return now.Add(-time.Duration(local.Minute()%quarter)*time.Minute - time.Duration(local.Second())*time.Second -
+	begin := now.Add(-time.Duration(local.Minute()%quarter)*time.Minute - time.Duration(local.Second())*time.Second -
 		time.Duration(local.Nanosecond()))
+	return begin.UTC().Round(0)
 }
 
 // sameTime returns the moment of a day at which the clocks show the time that they show on today at a moment. A time

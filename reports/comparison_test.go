@@ -110,6 +110,25 @@ func TestNothingIsComparableBeforeTheFirstSale(t *testing.T) {
 	expect("null false", reports.PreviousPeriod, march, "")
 }
 
+func TestMomentsOfAQuarterHaveTheSameLastQuarter(t *testing.T) {
+	t.Parallel()
+	zone, err := tenancy.LoadZone("Asia/Kathmandu") // UTC+05:45
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	begin := reports.LastQuarter(now, zone)
+	if local := begin.In(zone); local.Minute()%15 != 0 || local.Second() != 0 || local.Nanosecond() != 0 ||
+		begin.After(now) || now.Sub(begin) >= 15*time.Minute {
+		t.Errorf("the last quarter of %v begins at %v", now, begin)
+	}
+	for _, other := range []time.Time{begin, begin.Add(15*time.Minute - 1), now, now.In(zone)} {
+		if got := reports.LastQuarter(other, zone); got != begin {
+			t.Errorf("the last quarter of %v = %#v, want %#v", other, got, begin)
+		}
+	}
+}
+
 // The model of the scenarios compares the sums of such days.
 func TestTheLastComparedDayEndsAtTheSameLocalTime(t *testing.T) {
 	t.Parallel()
