@@ -229,7 +229,7 @@ with recursive search (epoch, low, high) as (
            ) e
      where s.high - s.low > 1
 )
-select epoch, least(max(low), ` + xmin + `) as xid
+select epoch, case when epoch = ` + current + ` then least(max(low), ` + xmin + `) else max(low) end as xid
   from search
  group by epoch`
 

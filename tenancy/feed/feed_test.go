@@ -207,7 +207,7 @@ func TestTheFeedIsReadSinceATime(t *testing.T) {
 		     insert into feed_epochs (tenant_id, epoch, system, timeline, relation, started_at)
 		     values ($1, 1, 0, 'first', 0, now() - interval '1 hour'))
 		insert into changes (tenant_id, epoch, xid, at, action, types, ids)
-		select $1, 1, 1000000 + 7 * age, now() - interval '1 minute' * (500 - age), 'created', '{seller}', array[age::text]
+		select $1, 1, 1 + age, now() - interval '1 minute' * (500 - age), 'created', '{seller}', array[age::text]
 		  from generate_series(0, 500) age`, tenant)
 	if err != nil {
 		t.Fatal(err)
