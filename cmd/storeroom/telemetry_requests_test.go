@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // rows returns a JSON array of n rows. %d in a row is replaced by its number.
