@@ -334,7 +334,7 @@ var budgets = []struct {
 	{
 		"GET /api/reports/changes",
 		testRequest{path: "/api/reports/changes?limit=3&since=" + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + "&" +
-			march, want: 200}, 4, 9,
+			march, want: 200}, 4, 13,
 	},
 	{
 		"GET /api/reports/export/{type}",
