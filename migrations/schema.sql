@@ -658,10 +658,13 @@ create table sales_rollups (
     refunded_revenue_without_cost bigint not null default 0,
     units_returned                bigint not null default 0,
     returned_cost                 bigint not null default 0,
+    changed_at                    timestamptz not null default clock_timestamp(),
     PRIMARY KEY (tenant_id, kind, day, channel, key),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=80);
 comment on table sales_rollups is 'Sums of orders and refunds by day in the tenant''s time zone. kind: 1 by day and channel; 2 by day, channel and category; 3 by day, channel and seller; 4 by month and product as sold, where day is the first of the month. key: 0 for kind 1; the category or seller, or 0 for none; sold_products.id for kind 4.';
+comment on column sales_rollups.changed_at is 'When a row of kind 1 was written last. Each change of a day writes one of its rows. A row whose sums are all zero again stays, so that the removal counts as a change.';
+CREATE TRIGGER set_changed_at BEFORE UPDATE ON sales_rollups FOR EACH ROW WHEN (new.kind = 1) EXECUTE FUNCTION set_changed_at();
 CREATE TRIGGER unpack_inserted AFTER INSERT ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 CREATE TRIGGER unpack_updated AFTER UPDATE ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 alter table sales_rollups alter tenant_id set statistics 0, alter day set statistics 0;
@@ -4003,3 +4006,13 @@ AS $function$
 $function$;
 revoke execute on function product_block(bigint,date,integer) from public;
 grant execute on function product_block(bigint,date,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.set_changed_at()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    new.changed_at := greatest(clock_timestamp(), old.changed_at + interval '1 microsecond');
+    return new;
+end $function$;
+revoke execute on function set_changed_at() from public;
