@@ -42,9 +42,10 @@ func (p Problems) Err(message string) error {
 	return fmt.Errorf("%s: %s", message, strings.Join(all, "; "))
 }
 
-// Lint returns the problems of the database of conn. It accepts only the security definer functions that it has in a
-// list, except in a schema newer than Latest: the previous release must start again after a migration. The runtime role
-// and the migrator may call it, because it reads only the version and PostgreSQL's catalog.
+// Lint returns the problems of the database of conn. It accepts only the security definer functions and the tables of
+// the searching role that it has in a list, except in a schema newer than Latest: the previous release must start again
+// after a migration. The runtime role and the migrator may call it, because it reads only the version and PostgreSQL's
+// catalog.
 func Lint(ctx context.Context, conn *pgx.Conn) (Problems, error) {
 	version, err := Version(ctx, conn)
 	if err != nil {

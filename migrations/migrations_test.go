@@ -144,7 +144,7 @@ func TestLintFindsEveryProblem(t *testing.T) {
 }
 
 // After a rollback, the previous release starts on a schema that is newer than it.
-func TestLintOfANewerSchemaAcceptsUnknownFunctions(t *testing.T) {
+func TestLintOfANewerSchemaAcceptsWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	const definer = ` returns int language sql security definer
 	    set search_path = pg_catalog, public, pg_temp as 'select 1';`
@@ -157,6 +157,13 @@ func TestLintOfANewerSchemaAcceptsUnknownFunctions(t *testing.T) {
 			revoke execute on function added from public`, nil},
 		{"a definer function that PUBLIC may execute", `create function added()` + definer,
 			[]string{"added: is a security definer function that PUBLIC may execute"}},
+		{"a table that the searching role reads", `
+			create policy search on orders for select to storeroom_search using (true);
+			grant select on orders to storeroom_search`, nil},
+		{"a table that the searching role changes", `
+			create policy search on orders to storeroom_search using (true);
+			grant select, update on orders to storeroom_search`,
+			[]string{"orders: grants UPDATE to storeroom_search", "orders: has the policy search besides the canonical one"}},
 		{"a table without a policy", `
 			create table added (tenant_id bigint primary key);
 			alter table added alter tenant_id set statistics 0;

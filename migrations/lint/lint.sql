@@ -75,7 +75,7 @@ problems (object, problem) as (
       from tables t
       join pg_policy p on p.polrelid = t.oid
      where p.polname <> 'tenant'
-       and not (t.name in ('products', 'customers') and p.polname = 'search' and p.polcmd = 'r'
+       and not (($1::boolean or t.name in ('products', 'customers')) and p.polname = 'search' and p.polcmd = 'r'
                 and p.polroles = array[to_regrole('storeroom_search')::oid])
     union all
     select t.name, 'keeps statistics of ' || a.attname || ', so that the plans for a new tenant depend on ANALYZE'
@@ -164,7 +164,8 @@ problems (object, problem) as (
     union all
     select g.name, 'grants ' || g.privilege_type || ' to storeroom_search'
       from granted g
-     where g.grantee = to_regrole('storeroom_search')::oid and not (g.name in ('products', 'customers') and g.privilege_type = 'SELECT')
+     where g.grantee = to_regrole('storeroom_search')::oid
+       and not (($1::boolean or g.name in ('products', 'customers')) and g.privilege_type = 'SELECT')
     union all
     select r.rolname::text, v.problem
       from pg_roles r
