@@ -20,6 +20,9 @@ create table tenants (
     delete_responses_at timestamptz not null default now() + '24:00:00'::interval,
     delete_usage_at     timestamptz not null default now() + '90 days'::interval,
     delete_plans_at     timestamptz not null default now() + '24:00:00'::interval,
+    quota_storage       bigint,
+    quota_records       bigint,
+    recount_quotas_at   timestamptz not null default now(),
     PRIMARY KEY (id),
     UNIQUE (slug),
     CHECK ((plan = 'enterprise'::text) = (rate_limit IS NOT NULL)),
@@ -27,6 +30,8 @@ create table tenants (
     CHECK (due_change_plans >= 0),
     CHECK (length(name) >= 1 AND length(name) <= 255),
     CHECK (plan = ANY (ARRAY['standard'::text, 'professional'::text, 'enterprise'::text])),
+    CHECK (quota_records > 0),
+    CHECK (quota_storage > 0),
     CHECK (rate_limit >= 1 AND rate_limit <= 10000000),
     CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)
 );
@@ -35,10 +40,14 @@ comment on column tenants.due_change_plans is 'Number of change plans that are c
 comment on column tenants.delete_responses_at is 'When delete_expired_responses visits the tenant next: about when its first response expires.';
 comment on column tenants.delete_usage_at is 'When delete_expired_usage visits the tenant next: about when its first usage or error expires.';
 comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: about when its first plan expires.';
+comment on column tenants.quota_storage is 'Bytes that a tenant of the plan enterprise may store; null is no limit. Other plans have fixed quotas.';
+comment on column tenants.quota_records is 'Records that a tenant of the plan enterprise may store; null is no limit.';
+comment on column tenants.recount_quotas_at is 'When recount_quotas visits the tenant next.';
 CREATE INDEX tenants_delete_plans ON tenants USING btree (delete_plans_at);
 CREATE INDEX tenants_delete_responses ON tenants USING btree (delete_responses_at);
 CREATE INDEX tenants_delete_usage ON tenants USING btree (delete_usage_at);
 CREATE INDEX tenants_due_change_plans ON tenants USING btree (id) WHERE due_change_plans > 0;
+CREATE INDEX tenants_recount_quotas ON tenants USING btree (recount_quotas_at);
 CREATE TRIGGER keep_unused_media AFTER DELETE ON tenants FOR EACH ROW EXECUTE FUNCTION keep_unused_media();
 CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
 
@@ -236,6 +245,9 @@ CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, wareho
 CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.same_size'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota();
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
@@ -322,6 +334,7 @@ comment on column inventory_adjustments.order_number is 'The order that changed 
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
@@ -360,6 +373,8 @@ create table idempotency_keys (
 );
 comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table idempotency_keys alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
@@ -508,6 +523,8 @@ comment on column orders.short is 'Whether the order took less from stock than i
 CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
 CREATE TRIGGER record_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
 CREATE TRIGGER record_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
@@ -603,6 +620,8 @@ comment on column refunds.restock is 'Whether the returned units were for sale a
 comment on column refunds.named is 'Whether the refund names the items that the amount is for.';
 CREATE INDEX refunds_created ON refunds USING btree (tenant_id, created_at, order_id);
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
 CREATE TRIGGER record_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
 CREATE TRIGGER record_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
@@ -1026,6 +1045,8 @@ comment on table change_plan_parts is 'Parts of plans. A part is applied, and un
 comment on column change_plan_parts.skipped is 'Rows that were not applied, or not undone, because something else has changed them.';
 comment on column change_plan_parts.rows is 'What to change: JSON, compressed with Zstandard.';
 comment on column change_plan_parts.result is 'What undoing needs, and the rows that were skipped: JSON, compressed with Zstandard.';
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table change_plan_parts alter tenant_id set statistics 0;
 alter table change_plan_parts enable row level security, force row level security;
 create policy tenant on change_plan_parts for all to public
@@ -1047,6 +1068,8 @@ create table change_plan_files (
 );
 comment on table change_plan_files is 'Files from which an instance computes a plan, until the plan is applied or cancelled.';
 comment on column change_plan_files.bytes is 'A part of the file, compressed with Zstandard.';
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table change_plan_files alter tenant_id set statistics 0;
 alter table change_plan_files enable row level security, force row level security;
 create policy tenant on change_plan_files for all to public
@@ -1284,6 +1307,8 @@ comment on table webhook_deliveries is 'Attempts to deliver a message of the las
 comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
 comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
 create policy tenant on webhook_deliveries for all to public
@@ -1313,6 +1338,23 @@ alter table old_media enable row level security, force row level security;
 create policy tenant on old_media for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+
+create table quota_counts (
+    tenant_id bigint not null,
+    slot      smallint not null,
+    storage   bigint not null,
+    records   bigint not null,
+    PRIMARY KEY (tenant_id, slot)
+) with (fillfactor=50);
+comment on table quota_counts is 'What a tenant stores: the sum of all slots, which are those of product_counts. The slot -1 has what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key. The runtime role only reads it.';
+comment on column quota_counts.storage is 'Bytes of products with their pictures, of rows and files of change plans, of stored responses and of webhook deliveries.';
+comment on column quota_counts.records is 'Number of products, orders, items, refunds and rows of the ledger.';
+alter table quota_counts alter tenant_id set statistics 0;
+alter table quota_counts enable row level security, force row level security;
+create policy tenant on quota_counts for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant select on quota_counts to storeroom_runtime;
 
 create table schema_migrations (
     applied_at  timestamptz not null default now(),
@@ -3000,6 +3042,10 @@ begin
         skipped := first_free_tenant(of_task, array(
             select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
         update tenants set delete_plans_at = now() + interval '1 hour' where id = skipped;
+    when 'recount_quotas' then
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.recount_quotas_at <= now() order by t.recount_quotas_at limit 100));
+        update tenants set recount_quotas_at = now() + interval '1 hour' where id = skipped;
     else
         skipped := next_tenant_with_work(of_task, after_tenant);
     end case;
@@ -4003,3 +4049,245 @@ AS $function$
 $function$;
 revoke execute on function product_block(bigint,date,integer) from public;
 grant execute on function product_block(bigint,date,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.image_bytes(images jsonb)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select coalesce(sum(octet_length(coalesce(i ->> 'url', '')) + coalesce((i ->> 'bytes')::bigint, 0)), 0)::bigint
+      from jsonb_array_elements(images) i
+$function$;
+revoke execute on function image_bytes(jsonb) from public;
+
+CREATE OR REPLACE FUNCTION public.product_bytes(sku text, name text, description text, bin_location text, upc text, tags text[], images jsonb)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select octet_length(sku) + octet_length(name) + coalesce(octet_length(description), 0)
+           + coalesce(octet_length(bin_location), 0) + coalesce(octet_length(upc), 0)
+           + octet_length(array_to_string(tags, ''))
+           + case when images = '[]' then 0 else image_bytes(images) end
+$function$;
+revoke execute on function product_bytes(text,text,text,text,text,text[],jsonb) from public;
+
+CREATE OR REPLACE FUNCTION public.delivery_bytes(response text, error text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select (octet_length(response) + coalesce(octet_length(error), 0))::bigint
+$function$;
+revoke execute on function delivery_bytes(text,text) from public;
+
+CREATE OR REPLACE FUNCTION public.quota_use(of_tenant bigint)
+ RETURNS TABLE(storage bigint, records bigint, storage_limit bigint, records_limit bigint, counted boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select c.storage, c.records,
+           case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
+           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end,
+           c.counted
+      from tenants t
+     cross join lateral (
+           select coalesce(sum(q.storage), 0)::bigint as storage, coalesce(sum(q.records), 0)::bigint as records,
+                  coalesce(bool_or(q.slot = -1), false) as counted
+             from quota_counts q
+            where q.tenant_id = of_tenant) c
+     where t.id = of_tenant
+$function$;
+revoke execute on function quota_use(bigint) from public;
+
+CREATE OR REPLACE FUNCTION public.read_quota()
+ RETURNS TABLE(storage bigint, records bigint, storage_limit bigint, records_limit bigint, counted boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select * from quota_use(nullif(current_setting('app.tenant_id', true), '')::bigint)
+$function$;
+revoke execute on function read_quota() from public;
+grant execute on function read_quota() to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.add_to_quota(of_tenant bigint, more_storage bigint, more_records bigint, refusable boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+    backend_slot constant smallint := pg_backend_pid() % 64;
+    quota record;
+begin
+    if more_storage = 0 and more_records = 0 then
+        return;
+    end if;
+    if refusable and current_setting('app.disk_reserve', true) = 'reached' then
+        raise 'only the reserve of disk space is left' using errcode = 'disk_full';
+    end if;
+    perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
+    insert into quota_counts as c (tenant_id, slot, storage, records)
+    values (of_tenant, backend_slot, more_storage, more_records)
+        on conflict (tenant_id, slot) do update
+       set storage = c.storage + excluded.storage, records = c.records + excluded.records;
+    if refusable then
+        select * into quota from quota_use(of_tenant);
+        if quota.counted and more_storage > 0 and quota.storage > quota.storage_limit then
+            raise 'the quota of storage is exceeded' using errcode = 'SR006',
+                detail = format('storage %s %s', quota.storage - more_storage, quota.storage_limit);
+        elsif quota.counted and more_records > 0 and quota.records > quota.records_limit then
+            raise 'the quota of records is exceeded' using errcode = 'SR006',
+                detail = format('records %s %s', quota.records - more_records, quota.records_limit);
+        end if;
+    end if;
+end $function$;
+revoke execute on function add_to_quota(bigint,bigint,bigint,boolean) from public;
+
+CREATE OR REPLACE FUNCTION public.count_quota()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    sign constant integer := case tg_op when 'DELETE' then -1 else 1 end;
+    counted record;
+begin
+    case tg_table_name
+    when 'products' then
+        if tg_op = 'UPDATE' then
+            select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
+              into counted
+              from (
+                   select n.tenant_id,
+                          product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+                     from new_rows n
+                    union all
+                   select o.tenant_id,
+                          -product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+                     from old_rows o
+                   ) r;
+        else
+            select min(c.tenant_id) as tenant, count(*) as records,
+                   sum(product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
+              into counted
+              from changed_rows c;
+        end if;
+    when 'orders' then
+        select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) + sum(c.items) as records
+          into counted
+          from changed_rows c;
+    when 'inventory_adjustments', 'refunds' then
+        select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records into counted from changed_rows c;
+    when 'change_plan_parts' then
+        select min(c.tenant_id) as tenant, 0::bigint as records,
+               sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)) as bytes
+          into counted
+          from changed_rows c;
+    when 'change_plan_files' then
+        select min(c.tenant_id) as tenant, 0::bigint as records, sum(octet_length(c.bytes)) as bytes
+          into counted
+          from changed_rows c;
+    when 'idempotency_keys' then
+        select min(c.tenant_id) as tenant, 0::bigint as records, sum(coalesce(octet_length(c.body), 0)) as bytes
+          into counted
+          from changed_rows c;
+    when 'webhook_deliveries' then
+        select min(c.tenant_id) as tenant, 0::bigint as records, sum(delivery_bytes(c.response, c.error))::bigint as bytes
+          into counted
+          from changed_rows c;
+    end case;
+    if counted.tenant is not null then
+        perform add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
+                             tg_op <> 'DELETE' and tg_table_name in ('products', 'orders')
+                             and (counted.bytes > 0 or counted.records > 0));
+    end if;
+    return null;
+end $function$;
+revoke execute on function count_quota() from public;
+
+CREATE OR REPLACE FUNCTION public.count_quota_of_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    bytes bigint;
+begin
+    case tg_table_name
+    when 'change_plan_parts' then
+        bytes := octet_length(new.rows) + coalesce(octet_length(new.result), 0);
+        if tg_op = 'UPDATE' then
+            bytes := bytes - octet_length(old.rows) - coalesce(octet_length(old.result), 0);
+        end if;
+    when 'change_plan_files' then
+        bytes := octet_length(new.bytes);
+    when 'idempotency_keys' then
+        bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
+    when 'webhook_deliveries' then
+        bytes := delivery_bytes(new.response, new.error);
+        if tg_op = 'UPDATE' then
+            bytes := bytes - delivery_bytes(old.response, old.error);
+        end if;
+    end case;
+    perform add_to_quota(new.tenant_id, bytes, 0,
+                         tg_op = 'INSERT' and tg_table_name in ('change_plan_parts', 'change_plan_files'));
+    return null;
+end $function$;
+revoke execute on function count_quota_of_row() from public;
+
+CREATE OR REPLACE FUNCTION public.recount_quotas(after_tenant bigint, max_rows integer)
+ RETURNS TABLE(tenant bigint, changed integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    missing record;
+begin
+    tenant := (
+        select t.id
+          from (select id from tenants where recount_quotas_at <= now() order by recount_quotas_at limit 100) t
+         where pg_try_advisory_xact_lock(hashtextextended('recount_quotas of tenant ' || t.id, 0))
+         limit 1);
+    if tenant is null then
+        return;
+    end if;
+    perform set_config('app.tenant_id', tenant::text, true);
+    select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes - q.storage as storage,
+           p.count + o.count + u.count + a.count - q.records as records
+      into missing
+      from quota_use(tenant) q
+     cross join (
+           select count(*) as count,
+                  coalesce(sum(product_bytes(sku, name, description, bin_location, upc, tags, images)), 0)::bigint as bytes
+             from products where tenant_id = tenant) p
+     cross join (
+           select count(*) + coalesce(sum(items), 0) as count from orders where tenant_id = tenant) o
+     cross join (select count(*) as count from refunds where tenant_id = tenant) u
+     cross join (select count(*) as count from inventory_adjustments where tenant_id = tenant) a
+     cross join (
+           select coalesce(sum(octet_length(rows) + coalesce(octet_length(result), 0)), 0) as bytes
+             from change_plan_parts where tenant_id = tenant) r
+     cross join (
+           select coalesce(sum(octet_length(bytes)), 0) as bytes from change_plan_files where tenant_id = tenant) f
+     cross join (
+           select coalesce(sum(octet_length(body)), 0) as bytes from idempotency_keys where tenant_id = tenant) k
+     cross join (
+           select coalesce(sum(delivery_bytes(response, error)), 0)::bigint as bytes
+             from webhook_deliveries where tenant_id = tenant) d;
+    update tenants t set recount_quotas_at = now() + interval '24 hours' where t.id = tenant;
+    if found then -- the tenant may have been deleted
+        insert into quota_counts as c (tenant_id, slot, storage, records)
+        values (tenant, -1, missing.storage, missing.records)
+            on conflict (tenant_id, slot) do update
+           set storage = c.storage + excluded.storage, records = c.records + excluded.records;
+    end if;
+    perform set_config('app.tenant_id', before, true);
+    changed := 1;
+    return next;
+end $function$;
+revoke execute on function recount_quotas(bigint,integer) from public;
+grant execute on function recount_quotas(bigint,integer) to storeroom_runtime;

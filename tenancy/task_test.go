@@ -62,6 +62,10 @@ var taskWork = []struct{ name, work, call, left string }{
 		delete from webhooks where tenant_id = :tenant`,
 		`select tenant, deleted from delete_unused_deliveries($1, 6)`, `select from webhook_deliveries`,
 	},
+	{
+		"recount_quotas", `update tenants set recount_quotas_at = now() where id = :tenant`,
+		`select tenant, changed from recount_quotas($1, 1)`, `select from tenants where recount_quotas_at <= now()`,
+	},
 }
 
 // An idle service must not need more of PostgreSQL because it has more tenants.
