@@ -39,7 +39,7 @@ create table quota_counts (
     records   bigint   not null,
     primary key (tenant_id, slot)
 ) with (fillfactor = 50);
-comment on table quota_counts is 'What a tenant stores: the sum of all slots, which are those of product_counts. The slot -1 has what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key. The runtime role only reads it.';
+comment on table quota_counts is 'What a tenant stores: the sum of all slots, which are those of product_counts. The slot -1 has what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key.';
 comment on column quota_counts.storage is 'Bytes of products with their pictures, of rows and files of change plans, of stored responses and of webhook deliveries.';
 comment on column quota_counts.records is 'Number of products, orders, items, refunds and rows of the ledger.';
 alter table quota_counts alter tenant_id set statistics 0;
@@ -47,7 +47,7 @@ alter table quota_counts enable row level security, force row level security;
 create policy tenant on quota_counts
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
-grant select on quota_counts to storeroom_runtime;
+grant select, insert, update on quota_counts to storeroom_runtime;
 
 -- image_bytes and product_bytes count what was sent, as catalog.Product.bytes does.
 create function image_bytes(images jsonb) returns bigint
@@ -56,6 +56,7 @@ create function image_bytes(images jsonb) returns bigint
       from jsonb_array_elements(images) i
 $$;
 revoke execute on function image_bytes from public;
+grant execute on function image_bytes to storeroom_runtime;
 
 create function product_bytes(
     sku text, name text, description text, bin_location text, upc text, tags text[], images jsonb
@@ -64,40 +65,39 @@ create function product_bytes(
     select octet_length(sku) + octet_length(name) + coalesce(octet_length(description), 0)
            + coalesce(octet_length(bin_location), 0) + coalesce(octet_length(upc), 0)
            + octet_length(array_to_string(tags, ''))
-           + case when images = '[]' then 0 else image_bytes(images) end
+           + case when images = '[]' then 0 else public.image_bytes(images) end
 $$;
 revoke execute on function product_bytes from public;
+grant execute on function product_bytes to storeroom_runtime;
 
 create function delivery_bytes(response text, error text) returns bigint
     language sql immutable as $$
     select (octet_length(response) + coalesce(octet_length(error), 0))::bigint
 $$;
 revoke execute on function delivery_bytes from public;
+grant execute on function delivery_bytes to storeroom_runtime;
 
--- quota_use returns what a tenant stores and may store. A limit is null if there is none.
-create function quota_use(of_tenant bigint)
-    returns table (storage bigint, records bigint, storage_limit bigint, records_limit bigint, counted boolean)
-    language sql stable as $$
-    select c.storage, c.records,
-           case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
-           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end,
-           c.counted
+-- read_quota returns what the tenant of the transaction stores and may store. A limit is null if there is none.
+create function read_quota(
+    out storage bigint, out records bigint, out storage_limit bigint, out records_limit bigint, out counted boolean
+)
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+    tenant constant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+begin
+    select sum(q.storage), sum(q.records), bool_or(q.slot = -1)
+      into storage, records, counted
+      from quota_counts q
+     where q.tenant_id = tenant;
+    select case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
+           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
+      into storage_limit, records_limit
       from tenants t
-     cross join lateral (
-           select coalesce(sum(q.storage), 0)::bigint as storage, coalesce(sum(q.records), 0)::bigint as records,
-                  coalesce(bool_or(q.slot = -1), false) as counted
-             from quota_counts q
-            where q.tenant_id = of_tenant) c
-     where t.id = of_tenant
-$$;
-revoke execute on function quota_use from public;
-
--- read_quota is quota_use of the tenant of the transaction.
-create function read_quota()
-    returns table (storage bigint, records bigint, storage_limit bigint, records_limit bigint, counted boolean)
-    language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
-    select * from quota_use(nullif(current_setting('app.tenant_id', true), '')::bigint)
-$$;
+     where t.id = tenant;
+    storage := coalesce(storage, 0);
+    records := coalesce(records, 0);
+    counted := coalesce(counted, false);
+end $$;
 revoke execute on function read_quota from public;
 grant execute on function read_quota to storeroom_runtime;
 
@@ -116,12 +116,12 @@ begin
         raise 'only the reserve of disk space is left' using errcode = 'disk_full';
     end if;
     perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
-    insert into quota_counts as c (tenant_id, slot, storage, records)
+    insert into public.quota_counts as c (tenant_id, slot, storage, records)
     values (of_tenant, backend_slot, more_storage, more_records)
         on conflict (tenant_id, slot) do update
        set storage = c.storage + excluded.storage, records = c.records + excluded.records;
     if refusable then
-        select * into quota from quota_use(of_tenant);
+        quota := public.read_quota();
         if quota.counted and more_storage > 0 and quota.storage > quota.storage_limit then
             raise 'the quota of storage is exceeded' using errcode = 'SR006',
                 detail = format('storage %s %s', quota.storage - more_storage, quota.storage_limit);
@@ -132,31 +132,32 @@ begin
     end if;
 end $$;
 revoke execute on function add_to_quota from public;
+grant execute on function add_to_quota to storeroom_runtime;
 
 -- count_quota counts the rows of a statement. Only new orders, and new or larger products, can be refused.
 create function count_quota() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+    language plpgsql as $$
 declare
     sign constant integer := case tg_op when 'DELETE' then -1 else 1 end;
     counted record;
 begin
-    case tg_table_name
+    case tg_argv[0]
     when 'products' then
         if tg_op = 'UPDATE' then
             select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
               into counted
               from (
                    select n.tenant_id,
-                          product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+                          public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
                      from new_rows n
                     union all
                    select o.tenant_id,
-                          -product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+                          -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
                      from old_rows o
                    ) r;
         else
             select min(c.tenant_id) as tenant, count(*) as records,
-                   sum(product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
+                   sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
               into counted
               from changed_rows c;
         end if;
@@ -180,14 +181,14 @@ begin
           into counted
           from changed_rows c;
     when 'webhook_deliveries' then
-        select min(c.tenant_id) as tenant, 0::bigint as records, sum(delivery_bytes(c.response, c.error))::bigint as bytes
+        select min(c.tenant_id) as tenant, 0::bigint as records, sum(public.delivery_bytes(c.response, c.error))::bigint as bytes
           into counted
           from changed_rows c;
     end case;
     if counted.tenant is not null then
-        perform add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-                             tg_op <> 'DELETE' and tg_table_name in ('products', 'orders')
-                             and (counted.bytes > 0 or counted.records > 0));
+        perform public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
+                                    tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
+                                    and (counted.bytes > 0 or counted.records > 0));
     end if;
     return null;
 end $$;
@@ -196,11 +197,11 @@ revoke execute on function count_quota from public;
 -- count_quota_of_row counts one row, of which a statement inserts or updates only one. Only rows and files of new plans
 -- can be refused: a request whose response is stored has passed the other checks, or is one that is never refused.
 create function count_quota_of_row() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+    language plpgsql as $$
 declare
     bytes bigint;
 begin
-    case tg_table_name
+    case tg_argv[0]
     when 'change_plan_parts' then
         bytes := octet_length(new.rows) + coalesce(octet_length(new.result), 0);
         if tg_op = 'UPDATE' then
@@ -211,52 +212,52 @@ begin
     when 'idempotency_keys' then
         bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
     when 'webhook_deliveries' then
-        bytes := delivery_bytes(new.response, new.error);
+        bytes := public.delivery_bytes(new.response, new.error);
         if tg_op = 'UPDATE' then
-            bytes := bytes - delivery_bytes(old.response, old.error);
+            bytes := bytes - public.delivery_bytes(old.response, old.error);
         end if;
     end case;
-    perform add_to_quota(new.tenant_id, bytes, 0,
-                         tg_op = 'INSERT' and tg_table_name in ('change_plan_parts', 'change_plan_files'));
+    perform public.add_to_quota(new.tenant_id, bytes, 0,
+                                tg_op = 'INSERT' and tg_argv[0] in ('change_plan_parts', 'change_plan_files'));
     return null;
 end $$;
 revoke execute on function count_quota_of_row from public;
 
 create trigger count_quota_inserts after insert on products
-    referencing new table as changed_rows for each statement execute function count_quota();
+    referencing new table as changed_rows for each statement execute function count_quota('products');
 -- A statement that changes only stock sets app.same_size, because to compare texts takes longer.
 create trigger count_quota_updates after update on products
     referencing old table as old_rows new table as new_rows for each statement
     when (current_setting('app.same_size', true) is distinct from statement_timestamp()::text)
-    execute function count_quota();
+    execute function count_quota('products');
 create trigger count_quota_deletes after delete on products
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('products');
 create trigger count_quota_inserts after insert on inventory_adjustments
-    referencing new table as changed_rows for each statement execute function count_quota();
+    referencing new table as changed_rows for each statement execute function count_quota('inventory_adjustments');
 create trigger count_quota_inserts after insert on orders
-    referencing new table as changed_rows for each statement execute function count_quota();
+    referencing new table as changed_rows for each statement execute function count_quota('orders');
 create trigger count_quota_deletes after delete on orders
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('orders');
 create trigger count_quota_inserts after insert on refunds
-    referencing new table as changed_rows for each statement execute function count_quota();
+    referencing new table as changed_rows for each statement execute function count_quota('refunds');
 create trigger count_quota_deletes after delete on refunds
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('refunds');
 create trigger count_quota_rows after insert or update of rows, result on change_plan_parts
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('change_plan_parts');
 create trigger count_quota_deletes after delete on change_plan_parts
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('change_plan_parts');
 create trigger count_quota_rows after insert on change_plan_files
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('change_plan_files');
 create trigger count_quota_deletes after delete on change_plan_files
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('change_plan_files');
 create trigger count_quota_rows after update of body on idempotency_keys
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('idempotency_keys');
 create trigger count_quota_deletes after delete on idempotency_keys
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('idempotency_keys');
 create trigger count_quota_rows after insert or update of response on webhook_deliveries
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('webhook_deliveries');
 create trigger count_quota_deletes after delete on webhook_deliveries
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('webhook_deliveries');
 
 -- recount_quotas counts the rows of the next tenant. One statement compares them with the counts, so that it misses no
 -- transaction, and the difference is added, so that no transaction waits. It locks and writes rows last, because readers
@@ -279,7 +280,7 @@ begin
     select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes - q.storage as storage,
            p.count + o.count + u.count + a.count - q.records as records
       into missing
-      from quota_use(tenant) q
+      from read_quota() q
      cross join (
            select count(*) as count,
                   coalesce(sum(product_bytes(sku, name, description, bin_location, upc, tags, images)), 0)::bigint as bytes

@@ -245,9 +245,9 @@ CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, wareho
 CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.same_size'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('products');
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('products');
+CREATE TRIGGER count_quota_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.same_size'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('products');
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
@@ -334,7 +334,7 @@ comment on column inventory_adjustments.order_number is 'The order that changed 
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('inventory_adjustments');
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
@@ -373,8 +373,8 @@ create table idempotency_keys (
 );
 comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('idempotency_keys');
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('idempotency_keys');
 alter table idempotency_keys alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
@@ -523,8 +523,8 @@ comment on column orders.short is 'Whether the order took less from stock than i
 CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('orders');
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('orders');
 CREATE TRIGGER record_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
 CREATE TRIGGER record_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
@@ -620,8 +620,8 @@ comment on column refunds.restock is 'Whether the returned units were for sale a
 comment on column refunds.named is 'Whether the refund names the items that the amount is for.';
 CREATE INDEX refunds_created ON refunds USING btree (tenant_id, created_at, order_id);
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('refunds');
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('refunds');
 CREATE TRIGGER record_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
 CREATE TRIGGER record_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
@@ -1045,8 +1045,8 @@ comment on table change_plan_parts is 'Parts of plans. A part is applied, and un
 comment on column change_plan_parts.skipped is 'Rows that were not applied, or not undone, because something else has changed them.';
 comment on column change_plan_parts.rows is 'What to change: JSON, compressed with Zstandard.';
 comment on column change_plan_parts.result is 'What undoing needs, and the rows that were skipped: JSON, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_parts');
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_parts');
 alter table change_plan_parts alter tenant_id set statistics 0;
 alter table change_plan_parts enable row level security, force row level security;
 create policy tenant on change_plan_parts for all to public
@@ -1068,8 +1068,8 @@ create table change_plan_files (
 );
 comment on table change_plan_files is 'Files from which an instance computes a plan, until the plan is applied or cancelled.';
 comment on column change_plan_files.bytes is 'A part of the file, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_files');
+CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_files');
 alter table change_plan_files alter tenant_id set statistics 0;
 alter table change_plan_files enable row level security, force row level security;
 create policy tenant on change_plan_files for all to public
@@ -1307,8 +1307,8 @@ comment on table webhook_deliveries is 'Attempts to deliver a message of the las
 comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
 comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('webhook_deliveries');
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
 create policy tenant on webhook_deliveries for all to public
@@ -1346,7 +1346,7 @@ create table quota_counts (
     records   bigint not null,
     PRIMARY KEY (tenant_id, slot)
 ) with (fillfactor=50);
-comment on table quota_counts is 'What a tenant stores: the sum of all slots, which are those of product_counts. The slot -1 has what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key. The runtime role only reads it.';
+comment on table quota_counts is 'What a tenant stores: the sum of all slots, which are those of product_counts. The slot -1 has what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key.';
 comment on column quota_counts.storage is 'Bytes of products with their pictures, of rows and files of change plans, of stored responses and of webhook deliveries.';
 comment on column quota_counts.records is 'Number of products, orders, items, refunds and rows of the ledger.';
 alter table quota_counts alter tenant_id set statistics 0;
@@ -1354,7 +1354,7 @@ alter table quota_counts enable row level security, force row level security;
 create policy tenant on quota_counts for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
-grant select on quota_counts to storeroom_runtime;
+grant insert, select, update on quota_counts to storeroom_runtime;
 
 create table schema_migrations (
     applied_at  timestamptz not null default now(),
@@ -4059,6 +4059,7 @@ AS $function$
       from jsonb_array_elements(images) i
 $function$;
 revoke execute on function image_bytes(jsonb) from public;
+grant execute on function image_bytes(jsonb) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.product_bytes(sku text, name text, description text, bin_location text, upc text, tags text[], images jsonb)
  RETURNS bigint
@@ -4068,9 +4069,10 @@ AS $function$
     select octet_length(sku) + octet_length(name) + coalesce(octet_length(description), 0)
            + coalesce(octet_length(bin_location), 0) + coalesce(octet_length(upc), 0)
            + octet_length(array_to_string(tags, ''))
-           + case when images = '[]' then 0 else image_bytes(images) end
+           + case when images = '[]' then 0 else public.image_bytes(images) end
 $function$;
 revoke execute on function product_bytes(text,text,text,text,text,text[],jsonb) from public;
+grant execute on function product_bytes(text,text,text,text,text,text[],jsonb) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.delivery_bytes(response text, error text)
  RETURNS bigint
@@ -4080,34 +4082,30 @@ AS $function$
     select (octet_length(response) + coalesce(octet_length(error), 0))::bigint
 $function$;
 revoke execute on function delivery_bytes(text,text) from public;
+grant execute on function delivery_bytes(text,text) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.quota_use(of_tenant bigint)
- RETURNS TABLE(storage bigint, records bigint, storage_limit bigint, records_limit bigint, counted boolean)
- LANGUAGE sql
- STABLE
-AS $function$
-    select c.storage, c.records,
-           case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
-           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end,
-           c.counted
-      from tenants t
-     cross join lateral (
-           select coalesce(sum(q.storage), 0)::bigint as storage, coalesce(sum(q.records), 0)::bigint as records,
-                  coalesce(bool_or(q.slot = -1), false) as counted
-             from quota_counts q
-            where q.tenant_id = of_tenant) c
-     where t.id = of_tenant
-$function$;
-revoke execute on function quota_use(bigint) from public;
-
-CREATE OR REPLACE FUNCTION public.read_quota()
- RETURNS TABLE(storage bigint, records bigint, storage_limit bigint, records_limit bigint, counted boolean)
- LANGUAGE sql
- STABLE SECURITY DEFINER
+CREATE OR REPLACE FUNCTION public.read_quota(OUT storage bigint, OUT records bigint, OUT storage_limit bigint, OUT records_limit bigint, OUT counted boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-    select * from quota_use(nullif(current_setting('app.tenant_id', true), '')::bigint)
-$function$;
+declare
+    tenant constant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+begin
+    select sum(q.storage), sum(q.records), bool_or(q.slot = -1)
+      into storage, records, counted
+      from quota_counts q
+     where q.tenant_id = tenant;
+    select case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
+           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
+      into storage_limit, records_limit
+      from tenants t
+     where t.id = tenant;
+    storage := coalesce(storage, 0);
+    records := coalesce(records, 0);
+    counted := coalesce(counted, false);
+end $function$;
 revoke execute on function read_quota() from public;
 grant execute on function read_quota() to storeroom_runtime;
 
@@ -4126,12 +4124,12 @@ begin
         raise 'only the reserve of disk space is left' using errcode = 'disk_full';
     end if;
     perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
-    insert into quota_counts as c (tenant_id, slot, storage, records)
+    insert into public.quota_counts as c (tenant_id, slot, storage, records)
     values (of_tenant, backend_slot, more_storage, more_records)
         on conflict (tenant_id, slot) do update
        set storage = c.storage + excluded.storage, records = c.records + excluded.records;
     if refusable then
-        select * into quota from quota_use(of_tenant);
+        quota := public.read_quota();
         if quota.counted and more_storage > 0 and quota.storage > quota.storage_limit then
             raise 'the quota of storage is exceeded' using errcode = 'SR006',
                 detail = format('storage %s %s', quota.storage - more_storage, quota.storage_limit);
@@ -4142,34 +4140,33 @@ begin
     end if;
 end $function$;
 revoke execute on function add_to_quota(bigint,bigint,bigint,boolean) from public;
+grant execute on function add_to_quota(bigint,bigint,bigint,boolean) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.count_quota()
  RETURNS trigger
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 declare
     sign constant integer := case tg_op when 'DELETE' then -1 else 1 end;
     counted record;
 begin
-    case tg_table_name
+    case tg_argv[0]
     when 'products' then
         if tg_op = 'UPDATE' then
             select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
               into counted
               from (
                    select n.tenant_id,
-                          product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+                          public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
                      from new_rows n
                     union all
                    select o.tenant_id,
-                          -product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+                          -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
                      from old_rows o
                    ) r;
         else
             select min(c.tenant_id) as tenant, count(*) as records,
-                   sum(product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
+                   sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
               into counted
               from changed_rows c;
         end if;
@@ -4193,14 +4190,14 @@ begin
           into counted
           from changed_rows c;
     when 'webhook_deliveries' then
-        select min(c.tenant_id) as tenant, 0::bigint as records, sum(delivery_bytes(c.response, c.error))::bigint as bytes
+        select min(c.tenant_id) as tenant, 0::bigint as records, sum(public.delivery_bytes(c.response, c.error))::bigint as bytes
           into counted
           from changed_rows c;
     end case;
     if counted.tenant is not null then
-        perform add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-                             tg_op <> 'DELETE' and tg_table_name in ('products', 'orders')
-                             and (counted.bytes > 0 or counted.records > 0));
+        perform public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
+                                    tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
+                                    and (counted.bytes > 0 or counted.records > 0));
     end if;
     return null;
 end $function$;
@@ -4209,13 +4206,11 @@ revoke execute on function count_quota() from public;
 CREATE OR REPLACE FUNCTION public.count_quota_of_row()
  RETURNS trigger
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 declare
     bytes bigint;
 begin
-    case tg_table_name
+    case tg_argv[0]
     when 'change_plan_parts' then
         bytes := octet_length(new.rows) + coalesce(octet_length(new.result), 0);
         if tg_op = 'UPDATE' then
@@ -4226,13 +4221,13 @@ begin
     when 'idempotency_keys' then
         bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
     when 'webhook_deliveries' then
-        bytes := delivery_bytes(new.response, new.error);
+        bytes := public.delivery_bytes(new.response, new.error);
         if tg_op = 'UPDATE' then
-            bytes := bytes - delivery_bytes(old.response, old.error);
+            bytes := bytes - public.delivery_bytes(old.response, old.error);
         end if;
     end case;
-    perform add_to_quota(new.tenant_id, bytes, 0,
-                         tg_op = 'INSERT' and tg_table_name in ('change_plan_parts', 'change_plan_files'));
+    perform public.add_to_quota(new.tenant_id, bytes, 0,
+                                tg_op = 'INSERT' and tg_argv[0] in ('change_plan_parts', 'change_plan_files'));
     return null;
 end $function$;
 revoke execute on function count_quota_of_row() from public;
@@ -4259,7 +4254,7 @@ begin
     select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes - q.storage as storage,
            p.count + o.count + u.count + a.count - q.records as records
       into missing
-      from quota_use(tenant) q
+      from read_quota() q
      cross join (
            select count(*) as count,
                   coalesce(sum(product_bytes(sku, name, description, bin_location, upc, tags, images)), 0)::bigint as bytes

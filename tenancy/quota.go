@@ -98,20 +98,26 @@ func (db *DB) KeepDiskReserve(ctx context.Context, limit int64, logger *slog.Log
 	if limit == 0 {
 		return
 	}
-	problems := Problems{Begins: "only the reserve of disk space is left", Ends: "the database is below its limit again"}
-	Repeat(ctx, reserveInterval, logger, func() error {
-		size, err := db.size(ctx)
-		if err != nil {
-			return err
-		}
-		db.reserveReached.Store(size > limit)
-		recordSize(ctx, size, limit)
-		if size > limit {
-			err = fmt.Errorf("the database has %d of %d bytes", size, limit)
-		}
-		problems.Report(ctx, logger, nil, err)
-		return nil
-	})
+	Repeat(ctx, reserveInterval, logger, func() error { return db.CheckDiskReserve(ctx, limit, logger) })
+}
+
+var reserveProblems = Problems{
+	Begins: "only the reserve of disk space is left", Ends: "the database is below its limit again",
+}
+
+// CheckDiskReserve is one comparison of KeepDiskReserve.
+func (db *DB) CheckDiskReserve(ctx context.Context, limit int64, logger *slog.Logger) error {
+	size, err := db.size(ctx)
+	if err != nil {
+		return err
+	}
+	db.reserveReached.Store(size > limit)
+	recordSize(ctx, size, limit)
+	if size > limit {
+		err = fmt.Errorf("the database has %d of %d bytes", size, limit)
+	}
+	reserveProblems.Report(ctx, logger, db.reserveReached, err)
+	return nil
 }
 
 // size returns the size of the database, of the largest one on a cluster.

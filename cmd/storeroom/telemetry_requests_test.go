@@ -64,7 +64,7 @@ var budgets = []struct {
 	{"GET /docs", testRequest{path: "/docs", key: "-", want: 200}, 0, 0},
 	{"GET /docs/*", testRequest{path: "/docs/" + mark, key: "-", want: 404}, 0, 0},
 	{"GET /media/{name}", testRequest{path: "/media/" + mark, key: "-", want: 404}, 0, 0},
-	{"GET /api/me", testRequest{path: "/api/me", want: 200}, 0, 0},
+	{"GET /api/me", testRequest{path: "/api/me", want: 200}, 1, 2},
 	{"GET /api/usage", testRequest{path: "/api/usage?group_by=hour&key_id=1", want: 200}, 1, 6},
 
 	{
