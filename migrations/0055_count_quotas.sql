@@ -156,7 +156,9 @@ begin
                      from old_rows o
                    ) r;
         else
-            select min(c.tenant_id) as tenant, count(*) as records,
+            select min(c.tenant_id) as tenant,
+                   count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                                   then count(*) filter (where c.quantity > 0) else 0 end as records,
                    sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
               into counted
               from changed_rows c;
@@ -232,8 +234,11 @@ create trigger count_quota_updates after update on products
     execute function count_quota('products');
 create trigger count_quota_deletes after delete on products
     referencing old table as changed_rows for each statement execute function count_quota('products');
+-- A statement that creates a product sets app.counted: the trigger of products counts its row of the ledger.
 create trigger count_quota_inserts after insert on inventory_adjustments
-    referencing new table as changed_rows for each statement execute function count_quota('inventory_adjustments');
+    referencing new table as changed_rows for each statement
+    when (current_setting('app.counted', true) is distinct from statement_timestamp()::text)
+    execute function count_quota('inventory_adjustments');
 create trigger count_quota_inserts after insert on orders
     referencing new table as changed_rows for each statement execute function count_quota('orders');
 create trigger count_quota_deletes after delete on orders

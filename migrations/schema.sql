@@ -334,7 +334,7 @@ comment on column inventory_adjustments.order_number is 'The order that changed 
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('inventory_adjustments');
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
@@ -4165,7 +4165,9 @@ begin
                      from old_rows o
                    ) r;
         else
-            select min(c.tenant_id) as tenant, count(*) as records,
+            select min(c.tenant_id) as tenant,
+                   count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                                   then count(*) filter (where c.quantity > 0) else 0 end as records,
                    sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
               into counted
               from changed_rows c;

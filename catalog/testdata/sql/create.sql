@@ -35,6 +35,50 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --           Values Scan
 --           Function Scan on unnest
 
+select min(c.tenant_id) as tenant,
+count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                then count(*) filter (where c.quantity > 0) else 0 end as records,
+sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
+                      from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
+SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, backend_slot, more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+select sum(q.storage), sum(q.records), bool_or(q.slot = -1)
+                                      from quota_counts q
+where q.tenant_id = tenant
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using quota_counts_pkey on quota_counts
+
+select case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
+      case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
+                                         from tenants t
+where t.id = tenant
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using tenants_pkey on tenants
+
+SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
+tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
+and (counted.bytes > 0 or counted.records > 0))
+
+-- Plan on PostgreSQL 15:
+
 insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select tenant_id, unnest(tags), created_at, id, status, name, sku, price
   from new_rows
@@ -76,7 +120,8 @@ select $1, r.search,
        quantity, reorder_point, category_id, seller_id,
        warehouse_id, bin_location, upc, tags,
        images)
- where (select set_config('app.recorded', statement_timestamp()::text, true)) is not null
+ where (select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.counted', statement_timestamp()::text, true)) is not null
 returning *
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)

@@ -65,6 +65,27 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Aggregate (SubPlan)
 --       Index Scan using sold_products_sku on sold_products
 
+select sum(q.storage), sum(q.records), bool_or(q.slot = -1)
+                                      from quota_counts q
+where q.tenant_id = tenant
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using quota_counts_pkey on quota_counts
+
+select case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
+      case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
+                                         from tenants t
+where t.id = tenant
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using tenants_pkey on tenants
+
+select storage, records, storage_limit, records_limit, counted from read_quota()
+
+-- Plan on PostgreSQL 15:
+--   Function Scan on read_quota
+
 SELECT pg_advisory_xact_lock(hashtextextended('sold products of tenant ' || new.tenant_id, 0))
 
 -- Plan on PostgreSQL 15:
@@ -132,6 +153,31 @@ select s.product_id, s.warehouse_id, s.quantity
 --   Nested Loop Inner
 --     Function Scan on unnest
 --     Index Scan using stock_warehouse on stock
+
+select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) + sum(c.items) as records
+from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
+SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, backend_slot, more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
+tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
+and (counted.bytes > 0 or counted.records > 0))
+
+-- Plan on PostgreSQL 15:
 
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
@@ -206,6 +252,23 @@ select $1, *
 --   ModifyTable Insert on taken_stock
 --     Function Scan
 
+select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
+                      from (
+select n.tenant_id,
+       public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+  from new_rows n
+ union all
+select o.tenant_id,
+       -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+  from old_rows o
+) r
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Named Tuplestore Scan
+--       Named Tuplestore Scan
+
 insert into public.changes (tenant_id, epoch, action, types, changed, ids)
 select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
        case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
@@ -278,6 +341,16 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --           Values Scan
 --           Function Scan on unnest
 
+select min(c.tenant_id) as tenant,
+count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                then count(*) filter (where c.quantity > 0) else 0 end as records,
+sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
+                      from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
 insert into public.changes (tenant_id, epoch, action, types, ids)
 select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{product,stock}', array_agg(n.id::text)
   from new_rows n
@@ -326,6 +399,12 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --     Unique
 --       Sort
 --         Function Scan on jsonb_to_recordset
+
+select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
