@@ -34,7 +34,7 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 	}
 	// A plan with a fixed limit removes the tenant's own limit.
 	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme")
-	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false}
+	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false, nil}
 	if changed != want {
 		t.Errorf("tenant set = %+v, want %+v", changed, want)
 	}

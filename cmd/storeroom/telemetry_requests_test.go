@@ -127,7 +127,7 @@ var budgets = []struct {
 	},
 	{
 		"POST /api/products/bulk",
-		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 3, 10,
+		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 3, 11,
 	},
 	{
 		"GET /api/products",
@@ -237,7 +237,7 @@ var budgets = []struct {
 	},
 	{
 		"POST /api/orders/bulk",
-		testRequest{path: "/api/orders/bulk", body: `{"orders":` + rows(100, orderJSON) + `}`, want: 200}, 5, 25,
+		testRequest{path: "/api/orders/bulk", body: `{"orders":` + rows(100, orderJSON) + `}`, want: 200}, 5, 27,
 	},
 	{
 		"GET /api/orders",
