@@ -43,7 +43,7 @@ test-ops: go ## run the operational tests: servers killed under load, rolling re
 	@sh deploy/local/install.sh postgresql redis haproxy pgbouncer prometheus shellcheck systemd
 	GOBIN='$(CURDIR)/bin' go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
-	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -parallel 1 -timeout 60m -run "^Test(PlansDo|AReaderOfChanges)" ./api && \
+	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -parallel 1 -timeout 60m -run "^Test(PlansDo|AReaderOfChanges|Released)" ./api ./reports && \
 		exec go test -tags ops -p 1 -count=1 -v -timeout 90m \
 			./catalog/media ./tenancy/feed/webhooks ./cmd/bench ./cmd/storeroom/ops ./ratelimit ./deploy/...'
 

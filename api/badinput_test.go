@@ -518,7 +518,7 @@ func TestInvalidReportParameters(t *testing.T) {
 			days + "&channel=":                              {`"channel":["`}, days + "&channel=Web": {`"channel":["`}, days +
 				"&channel=a,b": {`"channel":["`}, days + "&channel=" + strings.Repeat("x", 51): {`"channel":["`}, days +
 				"&channel=%00": {`"channel":["`}, days + "&channel=a&channel=b": {`"channel":["must be given once"]`},
-			days + "&compare=": {`"compare":["must be one of true, false, previous_period, previous_year"]`}, days +
+			days + "&compare=": {`"compare":["must be one of true, false, previous_period, previous_year, previous_year_weekday"]`}, days +
 				"&compare=1": {`"compare":["`}, days + "&compare=TRUE": {`"compare":["`}, days + "&compare=yes": {`"compare":["`},
 			days + "&explain=on": {`"explain":["must be one of true, false"]`},
 			days + "&page=1":     {`"page":["` + unknown}, days + "&sort=revenue": {`"sort":["` + unknown}, days +
@@ -546,7 +546,7 @@ func TestInvalidReportParameters(t *testing.T) {
 		"channels": {
 			"from=2026-03-01": {`"to":["must be given together`}, "from=2026-02-31&to=2026-03-31": {`"from":["` + date},
 			"channel=web":      {`"channel":["` + unknown},
-			"compare=previous": {`"compare":["must be one of true, false, previous_period, previous_year"]`},
+			"compare=previous": {`"compare":["must be one of true, false, previous_period, previous_year, previous_year_weekday"]`},
 			"sort=revenue":     {`"sort":["` + unknown}, "page=1": {`"page":["` + unknown}, "explain=": {`"explain":["`},
 		},
 		"customers": {

@@ -31,9 +31,9 @@ func TestFiguresAreFieldsInTheOrderOfTheirColumns(t *testing.T) {
 		case f == nil:
 			return "null"
 		case u == reports.Number:
-			return fmt.Sprint(int64(*f))
+			return f.String()
 		}
-		return `"` + decimal.New(int64(*f), -2).StringFixed(2) + `"`
+		return `"` + decimal.RequireFromString(f.String()).Shift(-2).StringFixed(2) + `"`
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		now, before := drawSums(t), drawSums(t)
@@ -45,7 +45,7 @@ func TestFiguresAreFieldsInTheOrderOfTheirColumns(t *testing.T) {
 		want += `,"changes":{` + inner[1:] + `},"last":true}`
 		var e encoder
 		err := e.add(jsonObject{
-			{"day", "x"}, {"", figures{reports.Figures, now}}, {"changes", changes{now, before}}, {"last", true},
+			{"day", "x"}, {"", figures{reports.Figures, now}}, {"changes", changes{now, before, true}}, {"last", true},
 		})
 		if got := e.String(); err != nil || got != want {
 			t.Fatalf("%v\n%s, want\n%s", err, got, want)

@@ -24,6 +24,7 @@ func TestFilesOfAShop(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	s := a.mustShop(t)
+	a.mustOldOrder(t)
 	days := "date,revenue,orders,average_order_value,items_sold,discounts,tax,refunds," +
 		"gross_profit,margin_percent,units_without_cost," +
 		"gross_sales,net_revenue,shipping,total,items,revenue_without_cost,costed_percent"
@@ -134,6 +135,7 @@ func TestXLSXEqualsCSV(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustShop(t)
+	a.mustOldOrder(t)
 	texts := []string{"sku", "name", "channel", "label", "customer_id", "email"}
 	for query, sheet := range map[string]string{
 		"sales-summary?compare=true": "Daily", "products?": "Products", "channels?": "Channels",

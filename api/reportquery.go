@@ -90,14 +90,34 @@ func (q *query) flag(name string) bool { return q.oneOf(name, "true", "false") =
 
 // comparison takes compare; absent means false.
 func (q *query) comparison() reports.Comparison {
-	const previousPeriod, previousYear = string(reports.PreviousPeriod), string(reports.PreviousYear)
-	switch value := q.oneOf("compare", "true", "false", previousPeriod, previousYear); value {
+	values := []string{"true", "false"}
+	for _, c := range reports.Comparisons {
+		values = append(values, string(c))
+	}
+	switch value := q.oneOf("compare", values...); value {
 	case "true":
 		return reports.PreviousPeriod
-	case previousPeriod, previousYear:
+	case "false":
+		return ""
+	default:
 		return reports.Comparison(value)
 	}
-	return ""
+}
+
+// until takes compare_until. It returns the last quarter of an hour, or zero if it is absent.
+func (q *query) until(r *http.Request, compare reports.Comparison, period reports.Range) (time.Time, error) {
+	zone, err := principal(r).Tenant.Location()
+	if q.oneOf("compare_until", "now") == "" || err != nil {
+		return time.Time{}, err
+	}
+	now := time.Now()
+	switch {
+	case compare == "" && len(q.errs["compare"]) == 0:
+		q.errs.Add("compare_until", "must be given together with compare")
+	case len(q.errs) == 0 && !period.To.Equal(tenancy.DayOf(now, zone)):
+		q.errs.Add("compare_until", "requires a range that ends today")
+	}
+	return reports.LastQuarter(now, zone), nil
 }
 
 // ascending takes the direction of a report, which is descending by default.
@@ -107,7 +127,9 @@ func (q *query) ascending() bool { return q.oneOf("direction", "asc", "desc") ==
 
 func (q *query) summary(r *http.Request) (summary reports.SummaryQuery, err error) {
 	summary.Channel, summary.Compare = q.channel(), q.comparison()
-	summary.Range, err = q.period(r, true)
+	if summary.Range, err = q.period(r, true); err == nil {
+		summary.Until, err = q.until(r, summary.Compare, summary.Range)
+	}
 	return summary, err
 }
 
@@ -120,7 +142,9 @@ func (q *query) products(r *http.Request) (products reports.ProductsQuery, err e
 
 func (q *query) channels(r *http.Request) (channels reports.ChannelsQuery, err error) {
 	channels.Compare = q.comparison()
-	channels.Range, err = q.period(r, false)
+	if channels.Range, err = q.period(r, false); err == nil {
+		channels.Until, err = q.until(r, channels.Compare, channels.Range)
+	}
 	return channels, err
 }
 

@@ -2,13 +2,13 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 const reportDeadline = 25 * time.Second
@@ -38,13 +38,16 @@ func (f figures) addTo(e *encoder) {
 	}
 }
 
-// changes are the changes of each figure in percent.
-type changes struct{ now, before reports.Sums }
+// changes are the changes of each figure in percent, which are null unless the figures are comparable.
+type changes struct {
+	now, before reports.Sums
+	comparable  bool
+}
 
 func (c changes) addTo(e *encoder) {
 	for _, column := range reports.Figures {
 		percent, known := column.PercentChange(c.now, c.before)
-		e.addFigure(column.Name, percent, known, reports.Percent)
+		e.addFigure(column.Name, percent, known && c.comparable, reports.Percent)
 	}
 }
 
@@ -55,10 +58,18 @@ func (e *encoder) addFigure(name string, f reports.Figure, known bool, u reports
 	case !known:
 		e.WriteString("null")
 	case u == reports.Number:
-		e.addInteger(int64(f))
+		e.WriteString(f.String())
 	default:
-		e.addMoney(money.Cents(f))
+		e.Write(append(f.Append(append(e.AvailableBuffer(), '"')), '"'))
 	}
+}
+
+// percentText returns a percentage as text; nil is null.
+func percentText(f *reports.Figure) any {
+	if f == nil {
+		return nil
+	}
+	return string(f.Append(nil))
 }
 
 // periodShape returns the dates of a range, both included.
@@ -82,31 +93,52 @@ func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) js
 	})})
 }
 
+// comparedShape returns the fields that describe a comparison.
+func comparedShape(compare reports.Comparison, c reports.Compared) jsonObject {
+	var dataFrom *string
+	if c.DataFrom != nil {
+		dataFrom = new(c.DataFrom.Format(time.DateOnly))
+	}
+	return jsonObject{
+		{"compare", compare}, {"data_from", dataFrom}, {"comparable", c.Comparable}, {"until", (*timestamp)(c.Until)},
+	}
+}
+
 func comparisonShape(s reports.Summary) jsonObject {
 	previous := s.Previous
-	change := func(now, before int64) *money.Cents { return (*money.Cents)(reports.Change(now, before)) }
-	return jsonObject{
+	isComparable := s.Compared.Comparable
+	change := func(percent *reports.Figure) any {
+		if !isComparable {
+			return nil
+		}
+		return percentText(percent)
+	}
+	shape := jsonObject{
 		{"period", periodShape(previous.Range)},
 		{"total_revenue", previous.Total.Revenue},
-		{"revenue_change_percent", change(int64(s.Total.Revenue), int64(previous.Total.Revenue))},
-		{"orders_change_percent", change(s.Total.Orders, previous.Total.Orders)},
-		{"compare", s.Compare},
+		{"revenue_change_percent", change(reports.Change(s.Total.Revenue, previous.Total.Revenue))},
+		{"orders_change_percent", change(reports.Change(s.Total.Orders, previous.Total.Orders))},
+	}
+	return append(append(shape, comparedShape(s.Compare, s.Compared)...), jsonObject{
 		{"summary", figures{reports.Figures, previous.Total}},
-		{"changes", changes{s.Total, previous.Total}},
+		{"changes", changes{s.Total, previous.Total, isComparable}},
 		{"by_channel", arrayFrom(s.PairChannels(), func(p reports.ChannelPair) jsonObject {
 			return jsonObject{
 				{"channel", p.Before.Channel},
-				{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums}},
+				{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums, isComparable}},
 			}
 		})},
 		{"daily_breakdown", arrayFrom(s.PairDays(), func(p reports.DayPair) jsonObject {
 			return jsonObject{
 				{"date", p.Before.Day}, {"compared_with", p.Now.Day},
-				{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums}},
+				{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums, isComparable}},
 			}
 		})},
-	}
+	}...)
 }
+
+// changedMeta returns the field with the last change in the range of a report.
+func changedMeta(at *time.Time) jsonField { return jsonField{"changed_at", (*timestamp)(at)} }
 
 // salesSummary handles GET /api/reports/sales-summary.
 func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
@@ -126,7 +158,8 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 			"comparison.summary": "data.comparison.summary", "comparison.by_channel": "data.comparison.by_channel",
 			"comparison.daily_breakdown": "data.comparison.daily_breakdown",
 		})
-		return envelope(summaryShape(summary, q, principal(r).Tenant.Currency), explain)
+		return envelope(summaryShape(summary, q, principal(r).Tenant.Currency),
+			jsonField{"meta", jsonObject{changedMeta(summary.ChangedAt)}}, explain)
 	})
 }
 
@@ -150,7 +183,7 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 			}
 		})
 		meta := append(pageMeta(page, products.Count),
-			reportMeta(r, q.Range, products.Zone, figures{reports.ProductColumns, products.Total})...)
+			reportMeta(r, q.Range, products.Zone, products.ChangedAt, figures{reports.ProductColumns, products.Total})...)
 		return envelope(rows, jsonField{"meta", meta},
 			explainShape(products.Explain, map[string]string{"rows": "data", "total": "meta.totals"}))
 	})
@@ -168,21 +201,23 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) jsonObject {
-		meta := reportMeta(r, q.Range, channels.Zone, figures{reports.ChannelColumns, channels.Total})
+		meta := reportMeta(r, q.Range, channels.Zone, channels.ChangedAt, figures{reports.ChannelColumns, channels.Total})
+		isComparable := channels.Compared.Comparable
 		if previous := channels.Previous; previous != nil {
-			meta = append(meta, jsonField{"comparison", jsonObject{
-				{"period", periodShape(previous.Range)}, {"compare", q.Compare},
-				{"", figures{reports.Figures, previous.Total}}, {"changes", changes{channels.Total, previous.Total}},
-			}})
+			comparison := append(jsonObject{{"period", periodShape(previous.Range)}},
+				comparedShape(q.Compare, channels.Compared)...)
+			meta = append(meta, jsonField{"comparison", append(comparison, jsonObject{
+				{"", figures{reports.Figures, previous.Total}}, {"changes", changes{channels.Total, previous.Total, isComparable}},
+			}...)})
 		}
 		rows := arrayFrom(channels.Pairs(), func(p reports.ChannelPair) jsonObject {
 			row := jsonObject{
 				{"channel", p.Now.Channel}, {"label", p.Now.Label}, {"", figures{reports.ChannelColumns, p.Now.Sums}},
-				{"percent_of_total", money.Cents(p.Now.PercentOfTotal)},
+				{"percent_of_total", percentText(&p.Now.PercentOfTotal)},
 			}
 			if channels.Previous != nil {
 				row = append(row, jsonField{"comparison", jsonObject{
-					{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums}},
+					{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums, isComparable}},
 				}})
 			}
 			return row
@@ -194,10 +229,12 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 }
 
 // reportMeta returns the meta of a report with an array as data.
-func reportMeta(r *http.Request, period reports.Range, zone string, totals figures) jsonObject {
+func reportMeta(
+	r *http.Request, period reports.Range, zone string, changedAt *time.Time, totals figures,
+) jsonObject {
 	return jsonObject{
 		{"period", periodShape(period)}, {"currency", principal(r).Tenant.Currency}, {"timezone", zone},
-		{"totals", totals},
+		{"totals", totals}, changedMeta(changedAt),
 	}
 }
 
@@ -207,7 +244,7 @@ func customersShape(c reports.Customers, period reports.Range, withNames bool) j
 		{"period", periodShape(period)},
 		{"summary", jsonObject{
 			{"total_customers", c.Customers}, {"new_customers", c.New}, {"returning_customers", c.Customers - c.New},
-			{"guest_orders", c.Guests.Orders}, {"repeat_rate_percent", money.Cents(c.RepeatRatePercent())},
+			{"guest_orders", c.Guests.Orders}, {"repeat_rate_percent", percentText(new(c.RepeatRatePercent()))},
 			{"average_revenue_per_customer", c.AverageRevenue()},
 		}},
 		{"customers", arrayFrom(c.Rows, func(c reports.CustomerSums) jsonObject {
@@ -242,7 +279,7 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeReport(w, r, q, s.Reports.Customers, func(customers reports.Customers) jsonObject {
 		return envelope(customersShape(customers, q.Range, canReadCustomers(r)),
-			jsonField{"meta", pageMeta(page, customers.Customers)},
+			jsonField{"meta", append(pageMeta(page, customers.Customers), changedMeta(customers.ChangedAt))},
 			explainShape(customers.Explain, map[string]string{"summary": "data.summary", "rows": "data.customers"}))
 	})
 }
@@ -280,7 +317,7 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeReport(w, r, q, s.Reports.Custom, func(custom reports.Custom) jsonObject {
-		return envelope(customShape(custom, q),
+		return envelope(customShape(custom, q), jsonField{"meta", jsonObject{changedMeta(custom.ChangedAt)}},
 			explainShape(custom.Explain, map[string]string{"rows": "data.rows", "totals": "data.totals"}))
 	})
 }
@@ -291,9 +328,9 @@ func reconciledShape(t reports.ReconciledFigure) jsonObject {
 		case f == nil:
 			return nil
 		case t.Unit == reports.Number:
-			return int64(*f)
+			return json.Number(f.String())
 		}
-		return money.Cents(*f)
+		return string(f.Append(nil))
 	}
 	return jsonObject{
 		{"figure", t.Figure}, {"unit", t.Unit},
@@ -312,7 +349,8 @@ func groupCountsShape(g *reports.GroupCounts) any {
 	}
 	pair := func(c reports.CountPair) jsonObject {
 		return jsonObject{
-			{"facts", int64(c.Facts)}, {"stored", int64(c.Stored)}, {"stored_by_channel", int64(c.StoredByChannel)},
+			{"facts", json.Number(c.Facts.String())}, {"stored", json.Number(c.Stored.String())},
+			{"stored_by_channel", json.Number(c.StoredByChannel.String())},
 		}
 	}
 	return jsonObject{
@@ -334,6 +372,6 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 		return envelope(jsonObject{
 			{"period", periodShape(period)}, {"timezone", result.Zone}, {"currency", principal(r).Tenant.Currency},
 			{"balanced", result.Balanced}, {"figures", arrayFrom(result.Figures, reconciledShape)},
-		})
+		}, jsonField{"meta", jsonObject{changedMeta(result.ChangedAt)}})
 	})
 }

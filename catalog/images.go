@@ -40,7 +40,7 @@ func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quo
 			       coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes
 			  from products
 			 where tenant_id = $1 and id = $2`, tenant, product)
-		tenancy.QueueQuota(b, &stored)
+		tenancy.QueueQuota(b, tenant, &stored)
 	})
 	switch {
 	case err != nil:

@@ -204,14 +204,9 @@ select $1, feed_epoch($1), 'updated', $21, $22, array[id::text]
 const skipTrigger = `(select set_config('app.recorded', statement_timestamp()::text, true))`
 
 // skipLedger is skipTrigger for a statement that creates a product, and makes the trigger of products count its row of the
-// ledger, which costs less than another trigger.
+// ledger for the quota, which costs less than another trigger.
 const skipLedger = `(select set_config('app.recorded', statement_timestamp()::text, true)
        || set_config('app.counted', statement_timestamp()::text, true))`
-
-// skipTriggers is skipTrigger, and makes the trigger that counts the size of products skip this statement, which changes
-// no text.
-const skipTriggers = `(select set_config('app.recorded', statement_timestamp()::text, true)
-               || set_config('app.same_size', statement_timestamp()::text, true))`
 
 // insertFrom returns the statement that inserts the rows r of source, with more columns if given.
 func insertFrom(more, source string) string {

@@ -226,7 +226,7 @@ update products
  where tenant_id = $1 and id = $2
    and quantity + $3::bigint between 0 and 2147483647
 returning id, quantity, coalesce($4::bigint, warehouse_id) as warehouse_id,
-       ` + skipTriggers + `
+       ` + skipTrigger + `
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select $1, id, warehouse_id, $3
@@ -255,7 +255,7 @@ update products
   from stocked
  where products.tenant_id = $1 and products.id = stocked.product_id
 returning products.id, products.quantity, stocked.warehouse_id,
-       ` + skipTriggers + recordAdjustment
+       ` + skipTrigger + recordAdjustment
 
 	recordAdjustment = `
 ), recorded as (

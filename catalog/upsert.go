@@ -86,7 +86,7 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 		err := s.db.TxAfter(ctx, u.by.Tenant, func(b *pgx.Batch) {
 			queueLock(b, u.by.Tenant, u.keys, &existing)
 			if !u.planned { // a part of a plan is refused whole, by the trigger that counts
-				tenancy.QueueQuota(b, &u.quota)
+				tenancy.QueueQuota(b, u.by.Tenant, &u.quota)
 			}
 		}, func(tx *tenancy.Tx) error {
 			u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))

@@ -21,13 +21,14 @@ alter table webhooks
     add column maker_type       text collate "C",
     add column maker_id         bigint,
     add column maker_name       text,
-    add column maker_expires_at timestamptz,
-    add constraint webhooks_maker_check check (
-        maker_type in ('key', 'member') and maker_id is not null and maker_name is not null
-        or maker_type is null and maker_id is null and maker_name is null and maker_expires_at is null),
-    drop constraint webhooks_pause_reason_check,
-    add constraint webhooks_pause_reason_check check (
-        pause_reason in ('user', 'failing', 'gone', 'expired', 'maker_gone'));
+    add column maker_expires_at timestamptz;
+-- On a cluster each change of a constraint is a statement of its own.
+alter table webhooks add constraint webhooks_maker_check check (
+    maker_type in ('key', 'member') and maker_id is not null and maker_name is not null
+    or maker_type is null and maker_id is null and maker_name is null and maker_expires_at is null);
+alter table webhooks drop constraint webhooks_pause_reason_check;
+alter table webhooks add constraint webhooks_pause_reason_check check (
+    pause_reason in ('user', 'failing', 'gone', 'expired', 'maker_gone'));
 comment on column webhooks.maker_type is
     'key or member: who created the endpoint, or became responsible for it later. Null if an earlier release or an operator did.';
 comment on column webhooks.maker_name is 'The name of the key, or the e-mail address of the member.';
@@ -98,6 +99,9 @@ create function end_maker(of_type text, of_id bigint, person bigint, keep boolea
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
     tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    -- A generic plan of an update on a cluster fails with functions that are not immutable.
+    moment constant timestamptz := clock_timestamp();
+    grace_end constant timestamptz := moment + interval '30 seconds';
 begin
     if keep then
         perform hand_over_webhooks(of_type, of_id, case when person is not null then 'member' end, person,
@@ -107,10 +111,9 @@ begin
     perform set_config('citus.propagate_set_commands', 'local', true);
     execute format('set local app.tenant_id = %L', tenant);
     update webhooks w
-       set state = 'paused', pause_reason = 'maker_gone', paused_at = coalesce(w.paused_at, now()), message_end = null,
-           worker = null, updated_at = now(),
-           lease_until = case when w.lease_until > clock_timestamp()
-                              then least(w.lease_until, clock_timestamp() + interval '30 seconds') end
+       set state = 'paused', pause_reason = 'maker_gone', paused_at = coalesce(w.paused_at, moment), message_end = null,
+           worker = null, updated_at = moment,
+           lease_until = case when w.lease_until > moment then least(w.lease_until, grace_end) end
      where w.tenant_id = tenant and w.maker_type = of_type and w.maker_id = of_id;
 end $$;
 revoke execute on function end_maker from public;

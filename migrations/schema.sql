@@ -245,9 +245,7 @@ CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, wareho
 CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('products');
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('products');
-CREATE TRIGGER count_quota_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.same_size'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('products');
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (current_setting('app.recorded'::text, true) = statement_timestamp()::text) EXECUTE FUNCTION count_quota_of_row();
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
@@ -334,7 +332,7 @@ comment on column inventory_adjustments.order_number is 'The order that changed 
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota();
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
@@ -347,10 +345,14 @@ create table product_counts (
     slot      smallint not null,
     status    text collate "C" not null,
     count     bigint not null,
+    storage   bigint not null default 0,
+    records   bigint not null default 0,
     PRIMARY KEY (tenant_id, slot, status),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=50);
 comment on table product_counts is 'Number of products of a tenant by status: the sum of all slots. A backend writes the slot of its pid, so that concurrent writers do not wait for each other. Lists read it instead of counting products.';
+comment on column product_counts.storage is 'Bytes of inserted products less those of deleted ones. With quota_counts it is what the tenant stores.';
+comment on column product_counts.records is 'Products, and rows of the ledger that a statement wrote with its product. With quota_counts they are the records.';
 alter table product_counts alter tenant_id set statistics 0;
 alter table product_counts enable row level security, force row level security;
 create policy tenant on product_counts for all to public
@@ -373,8 +375,8 @@ create table idempotency_keys (
 );
 comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('idempotency_keys');
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('idempotency_keys');
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table idempotency_keys alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
@@ -523,8 +525,6 @@ comment on column orders.short is 'Whether the order took less from stock than i
 CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('orders');
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('orders');
 CREATE TRIGGER record_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
 CREATE TRIGGER record_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
@@ -620,8 +620,6 @@ comment on column refunds.restock is 'Whether the returned units were for sale a
 comment on column refunds.named is 'Whether the refund names the items that the amount is for.';
 CREATE INDEX refunds_created ON refunds USING btree (tenant_id, created_at, order_id);
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('refunds');
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('refunds');
 CREATE TRIGGER record_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
 CREATE TRIGGER record_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
@@ -677,10 +675,13 @@ create table sales_rollups (
     refunded_revenue_without_cost bigint not null default 0,
     units_returned                bigint not null default 0,
     returned_cost                 bigint not null default 0,
+    changed_at                    timestamptz not null default clock_timestamp(),
     PRIMARY KEY (tenant_id, kind, day, channel, key),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=80);
 comment on table sales_rollups is 'Sums of orders and refunds by day in the tenant''s time zone. kind: 1 by day and channel; 2 by day, channel and category; 3 by day, channel and seller; 4 by month and product as sold, where day is the first of the month. key: 0 for kind 1; the category or seller, or 0 for none; sold_products.id for kind 4.';
+comment on column sales_rollups.changed_at is 'When a row of kind 1 was written last. Each change of a day writes one of its rows. A row whose sums are all zero again stays, so that the removal counts as a change.';
+CREATE TRIGGER set_changed_at BEFORE UPDATE ON sales_rollups FOR EACH ROW WHEN (new.kind = 1) EXECUTE FUNCTION set_changed_at();
 CREATE TRIGGER unpack_inserted AFTER INSERT ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 CREATE TRIGGER unpack_updated AFTER UPDATE ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 alter table sales_rollups alter tenant_id set statistics 0, alter day set statistics 0;
@@ -1045,8 +1046,8 @@ comment on table change_plan_parts is 'Parts of plans. A part is applied, and un
 comment on column change_plan_parts.skipped is 'Rows that were not applied, or not undone, because something else has changed them.';
 comment on column change_plan_parts.rows is 'What to change: JSON, compressed with Zstandard.';
 comment on column change_plan_parts.result is 'What undoing needs, and the rows that were skipped: JSON, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_parts');
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_parts');
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table change_plan_parts alter tenant_id set statistics 0;
 alter table change_plan_parts enable row level security, force row level security;
 create policy tenant on change_plan_parts for all to public
@@ -1068,8 +1069,8 @@ create table change_plan_files (
 );
 comment on table change_plan_files is 'Files from which an instance computes a plan, until the plan is applied or cancelled.';
 comment on column change_plan_files.bytes is 'A part of the file, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_files');
-CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_files');
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table change_plan_files alter tenant_id set statistics 0;
 alter table change_plan_files enable row level security, force row level security;
 create policy tenant on change_plan_files for all to public
@@ -1307,8 +1308,8 @@ comment on table webhook_deliveries is 'Attempts to deliver a message of the las
 comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
 comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('webhook_deliveries');
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
 create policy tenant on webhook_deliveries for all to public
@@ -1340,15 +1341,18 @@ create policy tenant on old_media for all to public
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 
 create table quota_counts (
-    tenant_id bigint not null,
-    slot      smallint not null,
-    storage   bigint not null,
-    records   bigint not null,
+    tenant_id     bigint not null,
+    slot          smallint not null,
+    storage       bigint not null,
+    records       bigint not null,
+    storage_limit bigint,
+    records_limit bigint,
     PRIMARY KEY (tenant_id, slot)
 ) with (fillfactor=50);
-comment on table quota_counts is 'What a tenant stores: the sum of all slots, which are those of product_counts. The slot -1 has what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key.';
+comment on table quota_counts is 'What a tenant stores, with product_counts: the sum of all slots, which are those of product_counts. The slot -1 has the limits and what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key.';
 comment on column quota_counts.storage is 'Bytes of products with their pictures, of rows and files of change plans, of stored responses and of webhook deliveries.';
 comment on column quota_counts.records is 'Number of products, orders, items, refunds and rows of the ledger.';
+comment on column quota_counts.storage_limit is 'The quota, copied from the tenant so that the check reads no other table. Null is no limit.';
 alter table quota_counts alter tenant_id set statistics 0;
 alter table quota_counts enable row level security, force row level security;
 create policy tenant on quota_counts for all to public
@@ -1454,12 +1458,31 @@ CREATE OR REPLACE FUNCTION public.count_products()
 AS $function$
 declare
     backend_slot smallint := pg_backend_pid() % 64;
+    total record;
 begin
     if tg_op = 'INSERT' then
         perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1;
-        insert into public.product_counts as c (tenant_id, slot, status, count)
-        select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
-        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+        -- A statement that writes the row of the ledger with its product sets app.counted, so that no trigger of the
+        -- ledger is needed.
+        with added as materialized (
+             select n.tenant_id, n.status, count(*) as count,
+                    count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                                    then count(*) filter (where n.quantity > 0) else 0 end as records,
+                    sum(public.product_bytes(
+                        n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint as storage
+               from new_rows n
+              group by 1, 2
+        ), counted as (
+             insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+             select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+             on conflict (tenant_id, slot, status) do update
+                set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+                    records = c.records + excluded.records
+        )
+        select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+          into total
+          from added a;
+        perform public.check_quota(total.tenant, total.storage, total.records);
         insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
         select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
           from new_rows n
@@ -1468,9 +1491,15 @@ begin
         on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     elsif tg_op = 'DELETE' then
         perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1;
-        insert into public.product_counts as c (tenant_id, slot, status, count)
-        select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
-        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+        insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+        select o.tenant_id, backend_slot, o.status, -count(*),
+               -sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+               -count(*)
+          from old_rows o
+         group by 1, 3
+        on conflict (tenant_id, slot, status) do update
+           set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+               records = c.records + excluded.records;
         insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
         select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
           from old_rows o
@@ -3138,6 +3167,16 @@ begin
                ) c
          where c.changed <> '{}'
          group by c.tenant_id, c.changed;
+        perform public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
+           from (
+                select n.tenant_id,
+                       public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+                  from new_rows n
+                 union all
+                select o.tenant_id,
+                       -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+                  from old_rows o
+                ) r;
     end if;
     return null;
 end $function$;
@@ -3199,18 +3238,23 @@ CREATE OR REPLACE FUNCTION public.record_sales()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+    sign constant integer := case tg_argv[0] when 'created' then 1 else -1 end;
 begin
     if tg_table_name = 'orders' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
         select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
           from changed_rows c
          group by c.tenant_id;
+        perform public.add_to_quota(min(c.tenant_id), 0, sign * (count(*) + sum(c.items)), tg_argv[0] = 'created')
+           from changed_rows c;
         return null;
     elsif tg_table_name = 'refunds' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
         select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', array_agg(c.id::text)
           from changed_rows c
          group by c.tenant_id;
+        perform public.add_to_quota(min(c.tenant_id), 0, sign * count(*), false) from changed_rows c;
     end if;
     insert into public.changes (tenant_id, epoch, action, types, changed, ids)
     select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
@@ -3612,6 +3656,9 @@ CREATE OR REPLACE FUNCTION public.end_maker(of_type text, of_id bigint, person b
 AS $function$
 declare
     tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    -- A generic plan of an update on a cluster fails with functions that are not immutable.
+    moment constant timestamptz := clock_timestamp();
+    grace_end constant timestamptz := moment + interval '30 seconds';
 begin
     if keep then
         perform hand_over_webhooks(of_type, of_id, case when person is not null then 'member' end, person,
@@ -3621,10 +3668,9 @@ begin
     perform set_config('citus.propagate_set_commands', 'local', true);
     execute format('set local app.tenant_id = %L', tenant);
     update webhooks w
-       set state = 'paused', pause_reason = 'maker_gone', paused_at = coalesce(w.paused_at, now()), message_end = null,
-           worker = null, updated_at = now(),
-           lease_until = case when w.lease_until > clock_timestamp()
-                              then least(w.lease_until, clock_timestamp() + interval '30 seconds') end
+       set state = 'paused', pause_reason = 'maker_gone', paused_at = coalesce(w.paused_at, moment), message_end = null,
+           worker = null, updated_at = moment,
+           lease_until = case when w.lease_until > moment then least(w.lease_until, grace_end) end
      where w.tenant_id = tenant and w.maker_type = of_type and w.maker_id = of_id;
 end $function$;
 revoke execute on function end_maker(text,bigint,bigint,boolean) from public;
@@ -4050,6 +4096,16 @@ $function$;
 revoke execute on function product_block(bigint,date,integer) from public;
 grant execute on function product_block(bigint,date,integer) to storeroom_runtime;
 
+CREATE OR REPLACE FUNCTION public.set_changed_at()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    new.changed_at := greatest(clock_timestamp(), old.changed_at + interval '1 microsecond');
+    return new;
+end $function$;
+revoke execute on function set_changed_at() from public;
+
 CREATE OR REPLACE FUNCTION public.image_bytes(images jsonb)
  RETURNS bigint
  LANGUAGE sql
@@ -4084,30 +4140,66 @@ $function$;
 revoke execute on function delivery_bytes(text,text) from public;
 grant execute on function delivery_bytes(text,text) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.read_quota(OUT storage bigint, OUT records bigint, OUT storage_limit bigint, OUT records_limit bigint, OUT counted boolean)
- RETURNS record
+CREATE OR REPLACE FUNCTION public.read_quota(of_tenant bigint)
+ RETURNS TABLE(storage bigint, records bigint, storage_limit bigint, records_limit bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select coalesce(sum(c.storage), 0)::bigint, coalesce(sum(c.records), 0)::bigint,
+           max(c.storage_limit), max(c.records_limit)
+      from (
+           select q.storage, q.records, q.storage_limit, q.records_limit
+             from public.quota_counts q
+            where q.tenant_id = of_tenant
+            union all
+           select p.storage, p.records, null, null
+             from public.product_counts p
+            where p.tenant_id = of_tenant
+           ) c
+$function$;
+revoke execute on function read_quota(bigint) from public;
+grant execute on function read_quota(bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.copy_quota(of_tenant bigint, more_storage bigint, more_records bigint)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    insert into public.quota_counts as c (tenant_id, slot, storage, records, storage_limit, records_limit)
+    select t.id, -1, more_storage, more_records,
+           case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
+           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
+      from public.tenants t
+     where t.id = of_tenant
+        on conflict (tenant_id, slot) do update
+       set storage = c.storage + excluded.storage, records = c.records + excluded.records,
+           storage_limit = excluded.storage_limit, records_limit = excluded.records_limit
+$function$;
+revoke execute on function copy_quota(bigint,bigint,bigint) from public;
+
+CREATE OR REPLACE FUNCTION public.check_quota(of_tenant bigint, more_storage bigint, more_records bigint)
+ RETURNS void
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 declare
-    tenant constant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    quota record;
 begin
-    select sum(q.storage), sum(q.records), bool_or(q.slot = -1)
-      into storage, records, counted
-      from quota_counts q
-     where q.tenant_id = tenant;
-    select case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
-           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
-      into storage_limit, records_limit
-      from tenants t
-     where t.id = tenant;
-    storage := coalesce(storage, 0);
-    records := coalesce(records, 0);
-    counted := coalesce(counted, false);
+    if more_storage > 0 or more_records > 0 then
+        if current_setting('app.disk_reserve', true) = 'reached' then
+            raise 'only the reserve of disk space is left' using errcode = 'disk_full';
+        end if;
+        perform set_config('app.grows', 'on', true);
+        select * into quota from public.read_quota(of_tenant);
+        if more_storage > 0 and quota.storage + more_storage > quota.storage_limit then
+            raise 'the quota of storage is exceeded' using errcode = 'SR006',
+                detail = format('storage %s %s', quota.storage, quota.storage_limit);
+        elsif more_records > 0 and quota.records + more_records > quota.records_limit then
+            raise 'the quota of records is exceeded' using errcode = 'SR006',
+                detail = format('records %s %s', quota.records, quota.records_limit);
+        end if;
+    end if;
 end $function$;
-revoke execute on function read_quota() from public;
-grant execute on function read_quota() to storeroom_runtime;
+revoke execute on function check_quota(bigint,bigint,bigint) from public;
+grant execute on function check_quota(bigint,bigint,bigint) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.add_to_quota(of_tenant bigint, more_storage bigint, more_records bigint, refusable boolean)
  RETURNS void
@@ -4115,28 +4207,16 @@ CREATE OR REPLACE FUNCTION public.add_to_quota(of_tenant bigint, more_storage bi
 AS $function$
 declare
     backend_slot constant smallint := pg_backend_pid() % 64;
-    quota record;
 begin
-    if more_storage = 0 and more_records = 0 then
-        return;
-    end if;
-    if refusable and current_setting('app.disk_reserve', true) = 'reached' then
-        raise 'only the reserve of disk space is left' using errcode = 'disk_full';
-    end if;
-    perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
-    insert into public.quota_counts as c (tenant_id, slot, storage, records)
-    values (of_tenant, backend_slot, more_storage, more_records)
-        on conflict (tenant_id, slot) do update
-       set storage = c.storage + excluded.storage, records = c.records + excluded.records;
-    if refusable then
-        quota := public.read_quota();
-        if quota.counted and more_storage > 0 and quota.storage > quota.storage_limit then
-            raise 'the quota of storage is exceeded' using errcode = 'SR006',
-                detail = format('storage %s %s', quota.storage - more_storage, quota.storage_limit);
-        elsif quota.counted and more_records > 0 and quota.records > quota.records_limit then
-            raise 'the quota of records is exceeded' using errcode = 'SR006',
-                detail = format('records %s %s', quota.records - more_records, quota.records_limit);
+    if more_storage <> 0 or more_records <> 0 then -- otherwise null: the statement has no rows
+        if refusable then
+            perform public.check_quota(of_tenant, more_storage, more_records);
         end if;
+        perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
+        insert into public.quota_counts as c (tenant_id, slot, storage, records)
+        values (of_tenant, backend_slot, more_storage, more_records)
+            on conflict (tenant_id, slot) do update
+           set storage = c.storage + excluded.storage, records = c.records + excluded.records;
     end if;
 end $function$;
 revoke execute on function add_to_quota(bigint,bigint,bigint,boolean) from public;
@@ -4146,61 +4226,23 @@ CREATE OR REPLACE FUNCTION public.count_quota()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
-declare
-    sign constant integer := case tg_op when 'DELETE' then -1 else 1 end;
-    counted record;
 begin
-    case tg_argv[0]
-    when 'products' then
-        if tg_op = 'UPDATE' then
-            select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
-              into counted
-              from (
-                   select n.tenant_id,
-                          public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
-                     from new_rows n
-                    union all
-                   select o.tenant_id,
-                          -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
-                     from old_rows o
-                   ) r;
-        else
-            select min(c.tenant_id) as tenant,
-                   count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
-                                   then count(*) filter (where c.quantity > 0) else 0 end as records,
-                   sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
-              into counted
-              from changed_rows c;
-        end if;
-    when 'orders' then
-        select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) + sum(c.items) as records
-          into counted
-          from changed_rows c;
-    when 'inventory_adjustments', 'refunds' then
-        select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records into counted from changed_rows c;
+    case tg_table_name
+    when 'inventory_adjustments' then
+        perform public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c;
     when 'change_plan_parts' then
-        select min(c.tenant_id) as tenant, 0::bigint as records,
-               sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)) as bytes
-          into counted
-          from changed_rows c;
+        perform public.add_to_quota(
+                    min(c.tenant_id), -sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)), 0, false)
+           from changed_rows c;
     when 'change_plan_files' then
-        select min(c.tenant_id) as tenant, 0::bigint as records, sum(octet_length(c.bytes)) as bytes
-          into counted
-          from changed_rows c;
+        perform public.add_to_quota(min(c.tenant_id), -sum(octet_length(c.bytes)), 0, false) from changed_rows c;
     when 'idempotency_keys' then
-        select min(c.tenant_id) as tenant, 0::bigint as records, sum(coalesce(octet_length(c.body), 0)) as bytes
-          into counted
-          from changed_rows c;
+        perform public.add_to_quota(min(c.tenant_id), -sum(coalesce(octet_length(c.body), 0)), 0, false)
+           from changed_rows c;
     when 'webhook_deliveries' then
-        select min(c.tenant_id) as tenant, 0::bigint as records, sum(public.delivery_bytes(c.response, c.error))::bigint as bytes
-          into counted
-          from changed_rows c;
+        perform public.add_to_quota(min(c.tenant_id), -sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
+           from changed_rows c;
     end case;
-    if counted.tenant is not null then
-        perform public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-                                    tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-                                    and (counted.bytes > 0 or counted.records > 0));
-    end if;
     return null;
 end $function$;
 revoke execute on function count_quota() from public;
@@ -4211,25 +4253,32 @@ CREATE OR REPLACE FUNCTION public.count_quota_of_row()
 AS $function$
 declare
     bytes bigint;
+    refusable boolean := false;
 begin
-    case tg_argv[0]
+    case tg_table_name
+    when 'products' then
+        bytes := public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
+                 - public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images);
+        refusable := bytes > 0;
     when 'change_plan_parts' then
         bytes := octet_length(new.rows) + coalesce(octet_length(new.result), 0);
         if tg_op = 'UPDATE' then
             bytes := bytes - octet_length(old.rows) - coalesce(octet_length(old.result), 0);
         end if;
+        refusable := tg_op = 'INSERT';
     when 'change_plan_files' then
         bytes := octet_length(new.bytes);
+        refusable := true;
     when 'idempotency_keys' then
         bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
+        refusable := bytes > 0 and current_setting('app.grows', true) = 'on';
     when 'webhook_deliveries' then
         bytes := public.delivery_bytes(new.response, new.error);
         if tg_op = 'UPDATE' then
             bytes := bytes - public.delivery_bytes(old.response, old.error);
         end if;
     end case;
-    perform public.add_to_quota(new.tenant_id, bytes, 0,
-                                tg_op = 'INSERT' and tg_argv[0] in ('change_plan_parts', 'change_plan_files'));
+    perform public.add_to_quota(new.tenant_id, bytes, 0, refusable);
     return null;
 end $function$;
 revoke execute on function count_quota_of_row() from public;
@@ -4256,7 +4305,7 @@ begin
     select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes - q.storage as storage,
            p.count + o.count + u.count + a.count - q.records as records
       into missing
-      from read_quota() q
+      from read_quota(tenant) q
      cross join (
            select count(*) as count,
                   coalesce(sum(product_bytes(sku, name, description, bin_location, upc, tags, images)), 0)::bigint as bytes
@@ -4277,10 +4326,7 @@ begin
              from webhook_deliveries where tenant_id = tenant) d;
     update tenants t set recount_quotas_at = now() + interval '24 hours' where t.id = tenant;
     if found then -- the tenant may have been deleted
-        insert into quota_counts as c (tenant_id, slot, storage, records)
-        values (tenant, -1, missing.storage, missing.records)
-            on conflict (tenant_id, slot) do update
-           set storage = c.storage + excluded.storage, records = c.records + excluded.records;
+        perform copy_quota(tenant, missing.storage, missing.records);
     end if;
     perform set_config('app.tenant_id', before, true);
     changed := 1;

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -14,6 +15,7 @@ import (
 type ChannelsQuery struct {
 	Range
 	Compare Comparison
+	Until   time.Time // like SummaryQuery.Until
 	Explain bool
 }
 
@@ -24,8 +26,10 @@ type Channels struct {
 	Rows  []ChannelSums // like Summary.Channels
 	Range Range
 	// Previous is the range that this is compared with; nil without Compare.
-	Previous *Channels
-	Explain  *Explain
+	Previous  *Channels
+	Compared  Compared   // zero without Compare
+	ChangedAt *time.Time // like Summary.ChangedAt
+	Explain   *Explain
 }
 
 // ChannelSums are the sales of a channel.
@@ -42,11 +46,16 @@ func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery)
 	previous := query
 	previous.Range = q.Compare.Range(q.Range)
 	var rows, previousRows []groupRow
+	var changedAt []changedAtRow
+	var firstDays []firstDayRow
 	var unfiltered unfilteredSums
 	zone, err := s.run(ctx, t, tenancy.GenericPlan, reportTimeout, func(b batch) {
 		b.queueGroups(query, &rows)
+		b.queueChangedAt(q.Range, &changedAt)
 		if q.Compare != "" {
+			previous.until = b.until(q.Range, previous.Range, q.Until)
 			b.queueGroups(previous, &previousRows)
+			b.queueFirstDay(&firstDays)
 		}
 		if q.Explain {
 			b.queueUnfiltered(q.Range, &unfiltered)
@@ -55,11 +64,12 @@ func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery)
 	if err != nil {
 		return Channels{}, fmt.Errorf("read sales by channel: %w", err)
 	}
-	channels := Channels{Zone: zone, Range: q.Range}
+	channels := Channels{Zone: zone, Range: q.Range, ChangedAt: changedAt[0].ChangedAt}
 	channels.Rows, channels.Total = channelRows(rows)
 	if q.Compare != "" {
 		channels.Previous = &Channels{Zone: zone, Range: previous.Range}
 		channels.Previous.Rows, channels.Previous.Total = channelRows(previousRows)
+		channels.Compared = newCompared(previous.Range, firstDays, previous.until)
 	}
 	if q.Explain {
 		channels.Explain = channels.explain(unfiltered.leftOut(query, channels.Total))
@@ -78,10 +88,10 @@ func (c Channels) explain(leftOut []LeftOut) *Explain {
 	addRows(e, "rows", c.Pairs(), func(p ChannelPair) Sums { return p.Now.Sums })
 	if c.Previous != nil {
 		e.addFormulas("comparison.", Figures)
-		e.addChanges("comparison.")
+		e.addChanges("comparison.", c.Compared.Comparable)
 		e.addGroup("comparison", c.Previous.Total)
 		e.addFormulas("rows[].comparison.", Figures)
-		e.addChanges("rows[].comparison.")
+		e.addChanges("rows[].comparison.", c.Compared.Comparable)
 		for i, p := range c.Pairs() {
 			e.addGroup(fmt.Sprintf("rows[%d].comparison", i), p.Before.Sums)
 		}
@@ -114,7 +124,7 @@ func setPercentages(rows []ChannelSums) {
 	for i, row := range rows {
 		revenues[i] = row.Revenue
 	}
-	for i, share := range money.Allocate(Figure(100_00), revenues) {
-		rows[i].PercentOfTotal = share
+	for i, share := range money.Allocate(int64(100_00), revenues) {
+		rows[i].PercentOfTotal = NewFigure(share)
 	}
 }

@@ -1,6 +1,11 @@
 package reports
 
-import "time"
+import (
+	"time"
+
+	"github.com/storeroom/storeroom/reports/sums"
+	"github.com/storeroom/storeroom/tenancy"
+)
 
 // Comparison names the days that a range is compared with. The zero value means no comparison.
 type Comparison string
@@ -9,12 +14,22 @@ type Comparison string
 const (
 	PreviousPeriod Comparison = "previous_period" // as many days, ending on the day before the range
 	PreviousYear   Comparison = "previous_year"   // the same days a year earlier
+	// PreviousYearWeekday are the same days of the week a year earlier.
+	PreviousYearWeekday Comparison = "previous_year_weekday"
 )
+
+// Comparisons lists all comparisons.
+var Comparisons = []Comparison{PreviousPeriod, PreviousYear, PreviousYearWeekday}
+
+const daysOf52Weeks = 364
 
 // Day returns the day that a day of r is compared with. 29 February is compared with 28 February.
 func (c Comparison) Day(r Range, day time.Time) time.Time {
-	if c == PreviousPeriod {
+	switch c {
+	case PreviousPeriod:
 		return day.AddDate(0, 0, -r.Days())
+	case PreviousYearWeekday:
+		return day.AddDate(0, 0, -daysOf52Weeks)
 	}
 	before := day.AddDate(-1, 0, 0)
 	if before.Month() != day.Month() {
@@ -26,6 +41,62 @@ func (c Comparison) Day(r Range, day time.Time) time.Time {
 // Range returns the range that r is compared with.
 func (c Comparison) Range(r Range) Range { return Range{c.Day(r, r.From), c.Day(r, r.To)} }
 
+// Compared describes a comparison.
+type Compared struct {
+	// DataFrom is the day of the tenant's earliest order that is not cancelled, nil without one.
+	DataFrom *time.Time
+	// Comparable is false if the compared range begins before DataFrom. Then changes would be those of a part of it.
+	Comparable bool
+	Until      *time.Time // end of the sales of the last compared day that count; nil for the whole day
+}
+
+// firstDayRow is a row of firstDaySQL.
+type firstDayRow struct{ Day time.Time }
+
+const firstDaySQL = `
+		select day
+		  from sales_rollups
+		 where tenant_id = $1 and kind = {by_day} and orders > 0
+		 order by day
+		 limit 1`
+
+// queueFirstDay adds a query for Compared.DataFrom.
+func (b batch) queueFirstDay(days *[]firstDayRow) {
+	tenancy.QueueRows(b.Batch, days, fill(firstDaySQL, map[string]string{"by_day": sums.ByDay.SQL()}), b.tenant)
+}
+
+// newCompared returns the description of a comparison with a range. until is zero for the whole last day.
+func newCompared(before Range, firstDays []firstDayRow, until time.Time) Compared {
+	var c Compared
+	if len(firstDays) > 0 {
+		c.DataFrom = new(firstDays[0].Day.UTC())
+		c.Comparable = !before.From.Before(*c.DataFrom)
+	}
+	if !until.IsZero() {
+		c.Until = &until
+	}
+	return c
+}
+
+// LastQuarter returns the moment of the last full quarter of an hour in a time zone, in UTC. It is equal (==) to that of
+// another moment in the same quarter, so that stored overviews are found.
+func LastQuarter(now time.Time, zone *time.Location) time.Time {
+	const quarter = 15
+	local := now.In(zone)
+	begin := now.Add(-time.Duration(local.Minute()%quarter)*time.Minute - time.Duration(local.Second())*time.Second -
+		time.Duration(local.Nanosecond()))
+	return begin.UTC().Round(0)
+}
+
+// sameTime returns the moment of a day at which the clocks show the time that they show on today at a moment. A time
+// that does not exist on the day is the next one that does.
+func sameTime(at, today, day time.Time, zone *time.Location) time.Time {
+	local := at.In(zone)
+	sinceMidnight := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, time.UTC).Sub(today)
+	// The clocks can show a time of the day before if midnight is repeated, or of another day if today has just ended.
+	return tenancy.MomentOf(day.Add(min(max(sinceMidnight, 0), 24*time.Hour)), zone)
+}
+
 // Change returns the change of the figure from before to now in percent. It returns nil if one of them is null, or if
 // only before is zero.
 func (c Column) Change(now, before Sums) *Figure { return orNil(c.PercentChange(now, before)) }
@@ -35,9 +106,9 @@ func (c Column) PercentChange(now, before Sums) (percent Figure, known bool) {
 	from, fromKnown := c.Figure(before)
 	to, toKnown := c.Figure(now)
 	if !fromKnown || !toKnown {
-		return 0, false
+		return Figure{}, false
 	}
-	return change(int64(to), int64(from))
+	return change(to, from)
 }
 
 // ChannelPair is a channel in a range and in the range that it is compared with. Both have

@@ -3,11 +3,13 @@ package reports_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -26,6 +28,8 @@ func TestDaysThatARangeIsComparedWith(t *testing.T) {
 		{reports.PreviousYear, "2025-02-28", "2025-03-01", "2024-02-28", "2024-03-01"},
 		{reports.PreviousYear, "2025-01-01", "2025-12-31", "2024-01-01", "2024-12-31"},
 		{reports.PreviousYear, "2005-01-01", "2025-01-14", "2004-01-01", "2024-01-14"},
+		{reports.PreviousYearWeekday, "2026-03-01", "2026-03-31", "2025-03-02", "2025-04-01"},
+		{reports.PreviousYearWeekday, "2024-02-29", "2024-02-29", "2023-03-02", "2023-03-02"},
 	} {
 		if got := test.compare.Range(days(test.from, test.to)); got != days(test.wantFrom, test.want) {
 			t.Errorf("%s of %s to %s = %v, want %s to %s", test.compare, test.from, test.to, got, test.wantFrom, test.want)
@@ -56,7 +60,7 @@ func TestDaysOfALeapYearAreComparedWithTheYearBefore(t *testing.T) {
 		got := must(t, s.Summary, s.Tenant, q)
 		var rows []string
 		for _, p := range got.PairDays() {
-			change := changed(reports.Change(int64(p.Now.Revenue), int64(p.Before.Revenue)))
+			change := changed(reports.Change(p.Now.Revenue, p.Before.Revenue))
 			rows = append(rows, fmt.Sprint(p.Now.Day, " ", p.Before.Day, " ", change))
 		}
 		if diff := cmp.Diff(test.want, rows); diff != "" {
@@ -64,6 +68,93 @@ func TestDaysOfALeapYearAreComparedWithTheYearBefore(t *testing.T) {
 		}
 		if total := fmt.Sprint(got.Total.Revenue, " ", got.Previous.Total.Revenue); total != test.total {
 			t.Errorf("%s: total and comparison = %s, want %s", test.from, total, test.total)
+		}
+	}
+}
+
+func TestNothingIsComparableBeforeTheFirstSale(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "Europe/Berlin")
+	compared := func(compare reports.Comparison, r reports.Range, channel string) string {
+		got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: r, Compare: compare, Channel: channel})
+		channels := must(t, s.Channels, s.Tenant, reports.ChannelsQuery{Range: r, Compare: compare})
+		if diff := cmp.Diff(got.Compared, channels.Compared); diff != "" {
+			t.Errorf("channels differ (-summary +channels):\n%s", diff)
+		}
+		if got.Compared.DataFrom == nil {
+			return fmt.Sprint("null ", got.Compared.Comparable)
+		}
+		return fmt.Sprint(got.Compared.DataFrom.Format("2006-01-02"), " ", got.Compared.Comparable)
+	}
+	expect := func(want string, compare reports.Comparison, r reports.Range, channel string) {
+		t.Helper()
+		if got := compared(compare, r, channel); got != want {
+			t.Errorf("%s of %v is %s, want %s", compare, r, got, want)
+		}
+	}
+	expect("null false", reports.PreviousPeriod, march, "")
+	s.mustSell(t, newOrder("1", "2026-01-09T23:30:00Z", item("X", 1, 100)), // the 10th in Berlin
+		newOrder("2", "2026-01-28T10:00:00Z", item("X", 1, 100)), newOrder("3", "2026-03-03T10:00:00Z", item("X", 1, 100)))
+	expect("2026-01-10 true", reports.PreviousPeriod, march, "")
+	expect("2026-01-10 true", reports.PreviousPeriod, march, "never")
+	expect("2026-01-10 false", reports.PreviousYear, march, "")
+	expect("2026-01-10 true", reports.PreviousPeriod, days("2026-01-11", "2026-01-11"), "")
+	expect("2026-01-10 false", reports.PreviousPeriod, days("2026-01-10", "2026-01-10"), "")
+	expect("2026-01-10 true", reports.PreviousYearWeekday, days("2027-01-09", "2027-01-31"), "")
+	expect("2026-01-10 false", reports.PreviousYearWeekday, days("2027-01-08", "2027-01-31"), "")
+	s.mustCancel(t, "1")
+	expect("2026-01-28 true", reports.PreviousPeriod, march, "")
+	s.mustCancel(t, "2")
+	expect("2026-03-03 false", reports.PreviousPeriod, march, "")
+	s.mustCancel(t, "3")
+	expect("null false", reports.PreviousPeriod, march, "")
+}
+
+func TestMomentsOfAQuarterHaveTheSameLastQuarter(t *testing.T) {
+	t.Parallel()
+	zone, err := tenancy.LoadZone("Asia/Kathmandu") // UTC+05:45
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	begin := reports.LastQuarter(now, zone)
+	if local := begin.In(zone); local.Minute()%15 != 0 || local.Second() != 0 || local.Nanosecond() != 0 ||
+		begin.After(now) || now.Sub(begin) >= 15*time.Minute {
+		t.Errorf("the last quarter of %v begins at %v", now, begin)
+	}
+	for _, other := range []time.Time{begin, begin.Add(15*time.Minute - 1), now, now.In(zone)} {
+		if got := reports.LastQuarter(other, zone); got != begin {
+			t.Errorf("the last quarter of %v = %#v, want %#v", other, got, begin)
+		}
+	}
+}
+
+// The model of the scenarios compares the sums of such days.
+func TestTheLastComparedDayEndsAtTheSameLocalTime(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "Europe/Berlin")
+	for _, test := range []struct{ name, now, compare, to, want string }{
+		{"a day like any other", "2026-03-10T14:07:59Z", "previous_period", "2026-03-10", "2026-03-09T14:00:00Z"},
+		{"in winter, of a day in summer", "2026-03-29T13:50:00Z", "previous_period", "2026-03-29", "2026-03-28T14:45:00Z"},
+		{"a time that is skipped", "2027-03-28T01:40:00Z", "previous_year_weekday", "2027-03-28", "2026-03-29T01:30:00Z"},
+		{"a time that the clocks skipped", "2026-03-30T00:40:00Z", "previous_period", "2026-03-30", "2026-03-29T01:00:00Z"},
+		{"a time that the clocks show twice", "2026-10-26T01:31:00Z", "previous_period", "2026-10-26", "2026-10-25T00:30:00Z"},
+		{"the second time that the clocks show it", "2026-10-25T01:31:00Z", "previous_period", "2026-10-25", "2026-10-24T00:30:00Z"},
+		{"just after midnight", "2026-03-09T23:01:00Z", "previous_period", "2026-03-10", "2026-03-08T23:00:00Z"},
+	} {
+		zone, err := tenancy.LoadZone("Europe/Berlin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := time.Parse(time.RFC3339, test.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{
+			Range: days(test.to, test.to), Compare: reports.Comparison(test.compare), Until: reports.LastQuarter(now, zone),
+		})
+		if until := got.Compared.Until.UTC().Format(time.RFC3339); until != test.want {
+			t.Errorf("%s: compared until %s, want %s", test.name, until, test.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -31,10 +32,12 @@ type GroupSums struct {
 // Custom is the result of a CustomQuery. If the query filters by category, Orders
 // and RefundCount can be 0 unless a metric or Explain needs them.
 type Custom struct {
-	Zone    string
-	Rows    []GroupSums
-	Total   Sums
-	Explain *Explain
+	Zone  string
+	Rows  []GroupSums
+	Total Sums
+	// ChangedAt is like Summary.ChangedAt.
+	ChangedAt *time.Time
+	Explain   *Explain
 }
 
 // noLabel is the label of items without a category or seller.
@@ -44,6 +47,7 @@ const noLabel = "None"
 func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Custom, error) {
 	total, groups := q.queries()
 	var totalRows, groupRows []groupRow
+	var changedAt []changedAtRow
 	var unfiltered unfilteredSums
 	// An order belongs to one period and one channel, but can belong to several categories and sellers. Their sums do
 	// not add up to the total.
@@ -67,6 +71,7 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 		if groups.groupBy != nil {
 			b.queueGroups(groups, &groupRows)
 		}
+		b.queueChangedAt(q.Range, &changedAt)
 		if q.Explain {
 			b.queueUnfiltered(q.Range, &unfiltered)
 		}
@@ -74,7 +79,7 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	if err != nil {
 		return Custom{}, fmt.Errorf("read sales by %s: %w", cmp.Or(q.GroupBy, "nothing"), err)
 	}
-	custom := Custom{Zone: zone, Rows: q.rows(groupRows, groups.periods), Total: addUp(totalRows)}
+	custom := Custom{Zone: zone, Rows: q.rows(groupRows, groups.periods), Total: addUp(totalRows), ChangedAt: changedAt[0].ChangedAt}
 	if addsUp {
 		custom.Total = addUp(groupRows)
 	}

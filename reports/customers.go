@@ -42,15 +42,18 @@ type Customers struct {
 	Customers int64 // with an order in the range: the rows of all pages
 	New       int64 // customers with their first order in the range
 	Rows      []CustomerSums
+	ChangedAt *time.Time // like Summary.ChangedAt
 	Explain   *Explain
 }
 
 // Customers computes the sales by customer.
 func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuery) (Customers, error) {
+	var changedAt []changedAtRow
 	var unfiltered unfilteredSums
 	source := s.customers(q)
 	queues := []func(batch){func(b batch) {
 		source.queue(b)
+		b.queueChangedAt(q.Range, &changedAt)
 		if q.Explain {
 			b.queueUnfiltered(q.Range, &unfiltered)
 		}
@@ -66,7 +69,7 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 		return Customers{}, fmt.Errorf("read sales by customer: %w", err)
 	}
 	customers, withoutOrder := source.result()
-	customers.Zone = zone
+	customers.Zone, customers.ChangedAt = zone, changedAt[0].ChangedAt
 	customers.Total = customers.Total.WithoutReturns()
 	if q.Explain {
 		leftOut := unfiltered.leftOut(groupQuery{channels: channelFilter(q.Channel)}, customers.Total)
@@ -260,12 +263,12 @@ func (b batch) customerFragments(q CustomersQuery, args *arguments) map[string]s
 
 // RepeatRatePercent returns the percentage of customers with an earlier order.
 func (c Customers) RepeatRatePercent() Figure {
-	return ratio(c.Customers-c.New, c.Customers, 100_00)
+	return ratio(NewFigure(c.Customers-c.New), NewFigure(c.Customers), 100_00)
 }
 
 // AverageRevenue returns the revenue per customer.
 func (c Customers) AverageRevenue() money.Cents {
-	return money.Cents(ratio(int64(c.Total.Revenue), c.Customers, 1))
+	return average64(c.Total.Revenue, c.Customers)
 }
 
 func (c Customers) explain(leftOut []LeftOut) *Explain {

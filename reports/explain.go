@@ -44,6 +44,7 @@ const (
 	halfAwayFromZero = "half_away_from_zero"
 	largestRemainder = "largest_remainder"
 	overZero         = "0.00"
+	notComparable    = "comparison.comparable = false"
 	noneCosted       = "units > 0 and units_without_cost = units" // Sums.NoneCosted
 )
 
@@ -83,21 +84,27 @@ func (e *Explain) addFormulas(path string, columns []Column) {
 }
 
 // addChange adds the formula of a change to now; see Change.
-func (e *Explain) addChange(path, formula string, now int64) {
+func (e *Explain) addChange(path, formula string, now int64, isComparable bool) {
 	f := Formula{formula, Percent, halfAwayFromZero, overZero, ""}
 	if now != 0 {
 		f.OverZero = "null"
+	}
+	if !isComparable {
+		f.NullIf = notComparable
 	}
 	e.Formulas[path] = f
 }
 
 // addChanges adds the formulas of the changes of Figures. In them, now and before are the
 // figures that are compared, as the report shows them; see Column.Change.
-func (e *Explain) addChanges(path string) {
+func (e *Explain) addChanges(path string, isComparable bool) {
 	for _, c := range Figures {
 		nullIf := "before = 0 and now != 0"
 		if c.Null.is != nil {
 			nullIf = "now = null or before = null or " + nullIf
+		}
+		if !isComparable {
+			nullIf = notComparable
 		}
 		e.Formulas[path+"changes."+c.Name] = Formula{
 			"100 * (now - before) / abs(before)", Percent, halfAwayFromZero, overZero, nullIf,

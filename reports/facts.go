@@ -240,7 +240,11 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	}
 	fragments["period_sold"] = q.period(placedAt, "timestamptz", args, start)
 	fragments["period_refunded"] = q.period(refundedAt, "timestamptz", args, start)
-	fragments["from"], fragments["before"] = args.add(start(q.From)), args.add(start(q.dayAfter()))
+	before := q.until
+	if before.IsZero() {
+		before = start(q.dayAfter())
+	}
+	fragments["from"], fragments["before"] = args.add(start(q.From)), args.add(before)
 	if q.key != nil {
 		fragments["key"] = q.key.facts
 	}

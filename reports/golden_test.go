@@ -329,7 +329,7 @@ func (s *goldenShop) reconcile(t *testing.T, g goldenReport) (rows []goldenRow, 
 		}
 		for i, column := range others {
 			if column != nil && *column != figure.Facts {
-				t.Errorf("%s: column %d has %d, the facts %d", figure.Figure, i, *column, figure.Facts)
+				t.Errorf("%s: column %d has %s, the facts %s", figure.Figure, i, column, figure.Facts)
 			}
 		}
 		rows = append(rows, goldenRow{"figure": figure.Figure, "facts": figureText(figure.Facts, figure.Unit)})
@@ -376,7 +376,7 @@ func (s *goldenShop) order(t *testing.T, g goldenReport) ([]goldenRow, error) {
 // figureText formats a figure as JSON and CSV do.
 func figureText(f reports.Figure, u reports.Unit) string {
 	if u == reports.Number {
-		return strconv.FormatInt(int64(f), 10)
+		return f.String()
 	}
-	return money.Cents(f).String()
+	return string(f.Append(nil))
 }

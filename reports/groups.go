@@ -3,6 +3,7 @@ package reports
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
@@ -16,6 +17,7 @@ type groupQuery struct {
 	key        *dimension // of byKey
 	channels   []string   // empty for all
 	categories []int64    // empty for all
+	until      time.Time  // of the last day, only sales before it count; zero for the whole day
 	soldIDs    []int64    // rows of sold_products, for key product; nil for all
 	// additive is set if the report uses neither Orders nor RefundCount, which cannot be added up over categories,
 	// because an order can have items of several.
@@ -154,6 +156,8 @@ func (b batch) queueOrderCount(q groupQuery, count *[]orderCount) {
 func (b batch) sales(q groupQuery, args *arguments) string {
 	kind := q.rollupKind()
 	switch {
+	case !q.until.IsZero():
+		return b.salesUntil(q, args)
 	case b.factsOnly || kind == 0:
 		return q.facts(args, b.zone)
 	case kind == sums.ByProduct && q.key == seller:
@@ -186,4 +190,52 @@ func (q groupQuery) rollupKind() sums.RollupKind {
 		return sums.ByCategory
 	}
 	return 0
+}
+
+const lastDaySQL = `
+		select period, channel, key,
+		       {sums}
+		  from (
+		       {sales}
+		       ) last_day`
+
+// salesUntil reads the facts of the last day, and the days before it as without until.
+func (b batch) salesUntil(q groupQuery, args *arguments) string {
+	lastDay := q
+	lastDay.From = q.To
+	sales := fill(lastDaySQL, map[string]string{"sums": sums.List, "sales": lastDay.facts(args, b.zone)})
+	if q.From.Before(q.To) {
+		q.To, q.until = q.To.AddDate(0, 0, -1), time.Time{}
+		sales = b.sales(q, args) + "\n union all\n" + sales
+	}
+	return sales
+}
+
+// until returns where the last day of a compared range ends: at the local time of a moment, or zero for the whole day.
+func (b batch) until(now, before Range, at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return sameTime(at, now.To, before.To, b.zone)
+}
+
+// changedAtRow is the row of changedAtSQL.
+type changedAtRow struct{ ChangedAt *time.Time }
+
+// changedAtSQL reads the rows by day and channel, because each change of a day changes one of them.
+const changedAtSQL = `
+		select max(changed_at) as changed_at
+		  from sales_rollups
+		 where tenant_id = $1
+		   and kind = {by_day}
+		   and day >= {from}
+		   and day <= {to}`
+
+// queueChangedAt adds a query for the last change in a range.
+func (b batch) queueChangedAt(r Range, rows *[]changedAtRow) {
+	args := arguments{b.tenant}
+	sql := fill(changedAtSQL, map[string]string{
+		"by_day": sums.ByDay.SQL(), "from": args.add(r.From), "to": args.add(r.To),
+	})
+	tenancy.QueueRows(b.Batch, rows, sql, args...)
 }

@@ -1,9 +1,6 @@
 package reports
 
 import (
-	"cmp"
-	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -34,33 +31,29 @@ const (
 	Number  Unit = "count"
 )
 
-// Figure is a value of a metric: money in cents, a percentage in hundredths, or a
-// count.
-type Figure int64
-
 // All metrics that a report or the reconciliation shows.
 var (
-	gross     = Metric{"gross_sales", "gross", Money, func(s Sums) Figure { return Figure(s.Gross()) }}
-	discounts = Metric{"discounts", "discounts", Money, func(s Sums) Figure { return Figure(s.Discounts) }}
-	revenue   = Metric{"revenue", "gross - discounts", Money, func(s Sums) Figure { return Figure(s.Revenue) }}
-	refunds   = Metric{"refunds", "refunds", Money, func(s Sums) Figure { return Figure(s.Refunds) }}
+	gross     = Metric{"gross_sales", "gross", Money, func(s Sums) Figure { return NewFigure(s.Gross()) }}
+	discounts = Metric{"discounts", "discounts", Money, func(s Sums) Figure { return NewFigure(s.Discounts) }}
+	revenue   = Metric{"revenue", "gross - discounts", Money, func(s Sums) Figure { return NewFigure(s.Revenue) }}
+	refunds   = Metric{"refunds", "refunds", Money, func(s Sums) Figure { return NewFigure(s.Refunds) }}
 	net       = Metric{"net_revenue", "gross - discounts - refunds", Money, func(s Sums) Figure {
-		return Figure(s.NetRevenue())
+		return NewFigure(s.NetRevenue())
 	}}
-	tax      = Metric{"tax", "tax", Money, func(s Sums) Figure { return Figure(s.Tax) }}
-	shipping = Metric{"shipping", "shipping", Money, func(s Sums) Figure { return Figure(s.Shipping) }}
+	tax      = Metric{"tax", "tax", Money, func(s Sums) Figure { return NewFigure(s.Tax) }}
+	shipping = Metric{"shipping", "shipping", Money, func(s Sums) Figure { return NewFigure(s.Shipping) }}
 	total    = Metric{"total", "gross - discounts - refunds + tax + shipping", Money, func(s Sums) Figure {
-		return Figure(s.NetRevenue() + s.Tax + s.Shipping)
+		return NewFigure(s.NetRevenue() + s.Tax + s.Shipping)
 	}}
-	orders  = Metric{"orders", "orders", Number, func(s Sums) Figure { return Figure(s.Orders) }}
+	orders  = Metric{"orders", "orders", Number, func(s Sums) Figure { return NewFigure(s.Orders) }}
 	average = Metric{"avg_order_value", "(gross - discounts) / orders", Money, func(s Sums) Figure {
-		return Figure(AverageOrderValue(s))
+		return NewFigure(AverageOrderValue(s))
 	}}
-	items  = Metric{"items", "items", Number, func(s Sums) Figure { return Figure(s.Items) }}
-	units  = Metric{"units_sold", "units", Number, func(s Sums) Figure { return Figure(s.Units) }}
-	cost   = Metric{"cost", "cost", Money, func(s Sums) Figure { return Figure(s.Cost) }}
+	items  = Metric{"items", "items", Number, func(s Sums) Figure { return NewFigure(s.Items) }}
+	units  = Metric{"units_sold", "units", Number, func(s Sums) Figure { return NewFigure(s.Units) }}
+	cost   = Metric{"cost", "cost", Money, func(s Sums) Figure { return NewFigure(s.Cost) }}
 	profit = Metric{"gross_profit", "gross - discounts - revenue_without_cost - cost", Money, func(s Sums) Figure {
-		return Figure(s.GrossProfit())
+		return NewFigure(s.GrossProfit())
 	}}
 	margin = Metric{
 		"margin_percent",
@@ -68,30 +61,32 @@ var (
 		Percent, MarginPercent,
 	}
 	unitsWithoutCost = Metric{"units_without_cost", "units_without_cost", Number, func(s Sums) Figure {
-		return Figure(s.UnitsWithoutCost)
+		return NewFigure(s.UnitsWithoutCost)
 	}}
 	revenueWithoutCost = Metric{"revenue_without_cost", "revenue_without_cost", Money, func(s Sums) Figure {
-		return Figure(s.RevenueWithoutCost)
+		return NewFigure(s.RevenueWithoutCost)
 	}}
 	costed = Metric{
 		"costed_percent", "100 * (gross - discounts - revenue_without_cost) / (gross - discounts)", Percent,
-		func(s Sums) Figure { return ratio(int64(s.CostedRevenue()), int64(s.Revenue), 100_00) },
+		func(s Sums) Figure { return ratio(NewFigure(s.CostedRevenue()), NewFigure(s.Revenue), 100_00) },
 	}
-	refundCount     = Metric{"refund_count", "refund_count", Number, func(s Sums) Figure { return Figure(s.RefundCount) }}
+	refundCount     = Metric{"refund_count", "refund_count", Number, func(s Sums) Figure { return NewFigure(s.RefundCount) }}
 	refundedRevenue = Metric{"refunded_revenue", "refunded_revenue", Money, func(s Sums) Figure {
-		return Figure(s.RefundedRevenue)
+		return NewFigure(s.RefundedRevenue)
 	}}
 	refundedWithoutCost = Metric{"refunded_revenue_without_cost", "refunded_revenue_without_cost", Money,
-		func(s Sums) Figure { return Figure(s.RefundedRevenueWithoutCost) }}
+		func(s Sums) Figure { return NewFigure(s.RefundedRevenueWithoutCost) }}
 	unitsReturned = Metric{"units_returned", "units_returned", Number, func(s Sums) Figure {
-		return Figure(s.UnitsReturned)
+		return NewFigure(s.UnitsReturned)
 	}}
-	returnedCost = Metric{"returned_cost", "returned_cost", Money, func(s Sums) Figure { return Figure(s.ReturnedCost) }}
+	returnedCost = Metric{"returned_cost", "returned_cost", Money, func(s Sums) Figure { return NewFigure(s.ReturnedCost) }}
 	netProfit    = Metric{"net_gross_profit", costedNetRevenue + " - cost + returned_cost", Money,
-		func(s Sums) Figure { return Figure(s.NetGrossProfit()) }}
+		func(s Sums) Figure { return NewFigure(s.NetGrossProfit()) }}
 	netMargin = Metric{"net_margin_percent",
 		"100 * (" + costedNetRevenue + " - cost + returned_cost) / (" + costedNetRevenue + ")", Percent,
-		func(s Sums) Figure { return ratio(int64(s.NetGrossProfit()), int64(s.CostedNetRevenue()), 100_00) }}
+		func(s Sums) Figure {
+			return ratio(NewFigure(s.NetGrossProfit()), NewFigure(s.CostedNetRevenue()), 100_00)
+		}}
 )
 
 const (
@@ -154,7 +149,7 @@ func (c Column) Of(s Sums) *Figure { return orNil(c.Figure(s)) }
 // Figure is Of without a pointer, which would need memory.
 func (c Column) Figure(s Sums) (f Figure, known bool) {
 	if c.Null.is != nil && c.Null.is(s) {
-		return 0, false
+		return Figure{}, false
 	}
 	return c.Metric.Of(s), true
 }
@@ -166,7 +161,7 @@ func (c Column) compare(a, b Sums) int {
 	if knownA != knownB {
 		return map[bool]int{true: -1, false: 1}[knownA]
 	}
-	return cmp.Compare(ofB, ofA)
+	return ofB.Compare(ofA)
 }
 
 func orNil(f Figure, known bool) *Figure {
@@ -278,51 +273,25 @@ func CustomColumns(metrics []string) []Column {
 
 // MarginPercent returns the gross profit in percent of the revenue of items with a known cost.
 func MarginPercent(s Sums) Figure {
-	return ratio(int64(s.GrossProfit()), int64(s.CostedRevenue()), 100_00)
+	return ratio(NewFigure(s.GrossProfit()), NewFigure(s.CostedRevenue()), 100_00)
 }
 
 // AverageOrderValue returns revenue divided by orders.
-func AverageOrderValue(s Sums) money.Cents { return money.Cents(ratio(int64(s.Revenue), s.Orders, 1)) }
+func AverageOrderValue(s Sums) money.Cents { return average64(s.Revenue, s.Orders) }
+
+// average64 returns an amount divided by a count.
+func average64(of money.Cents, count int64) money.Cents {
+	cents, _ := ratio(NewFigure(of), NewFigure(count), 1).Int64() // it is at most the amount
+	return money.Cents(cents)
+}
 
 // Change returns the change from before to now in percent. A rise is positive, even from a negative figure. It returns
 // nil if only before is zero.
-func Change(now, before int64) *Figure { return orNil(change(now, before)) }
+func Change[N ~int64](now, before N) *Figure { return orNil(change(NewFigure(now), NewFigure(before))) }
 
-func change(now, before int64) (percent Figure, known bool) {
-	if before == 0 && now != 0 {
-		return 0, false
+func change(now, before Figure) (percent Figure, known bool) {
+	if before.Sign() == 0 && now.Sign() != 0 {
+		return Figure{}, false
 	}
-	return ratio(now-before, max(before, -before), 100_00), true
-}
-
-// ratio returns n × scale / d, rounded half away from zero, or 0 if d is 0. A result of more than 64 bits becomes the
-// nearest 64-bit number.
-func ratio(n, d, scale int64) Figure {
-	if d == 0 {
-		return 0
-	}
-	divisor := magnitude(d)
-	high, low := bits.Mul64(magnitude(n), uint64(scale))
-	quotient := uint64(math.MaxUint64)
-	if high < divisor {
-		var rest uint64
-		if quotient, rest = bits.Div64(high, low, divisor); quotient <= math.MaxInt64 && rest >= divisor-rest {
-			quotient++
-		}
-	}
-	switch negative := (n < 0) != (d < 0); {
-	case negative && quotient > math.MaxInt64:
-		return math.MinInt64
-	case negative:
-		return -Figure(quotient)
-	}
-	return Figure(min(quotient, math.MaxInt64))
-}
-
-// magnitude returns the absolute value, even of the smallest number.
-func magnitude(n int64) uint64 {
-	if n < 0 {
-		return -uint64(n)
-	}
-	return uint64(n)
+	return ratio(now.Sub(before), before.Abs(), 100_00), true
 }

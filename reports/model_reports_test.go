@@ -17,7 +17,11 @@ func (m *model) summary(q reports.SummaryQuery) reports.Summary {
 	want := m.summaryOf(modelDays(q.Range), keep)
 	if q.Compare != "" {
 		want.Compare = q.Compare
-		want.Previous = new(m.summaryOf(modelBefore(q.Compare, q.Range, len(want.Days)), keep))
+		before := modelBefore(q.Compare, q.Range, len(want.Days))
+		want.Compared = m.compared(before, q.Until, q.To)
+		want.Previous = new(m.summaryOf(before, func(p modelPart) bool {
+			return keep(p) && (p.day < before[len(before)-1] || want.Compared.Until == nil || p.at.Before(*want.Compared.Until))
+		}))
 	}
 	if q.Explain {
 		e := &reports.Explain{LeftOut: m.leftOut(q.Range, modelChannels(q.Channel), nil, want.Total)}
@@ -59,7 +63,7 @@ func (m *model) summaryOf(days []string, keep func(modelPart) bool) reports.Summ
 // modelDaysBefore returns the day that each day of the summary is compared with.
 func modelDaysBefore(s reports.Summary) (before []reports.DaySums) {
 	for i, day := range s.Days {
-		if s.Compare == reports.PreviousPeriod {
+		if s.Compare != reports.PreviousYear {
 			before = append(before, s.Previous.Days[i])
 			continue
 		}
@@ -137,16 +141,20 @@ func (m *model) byChannel(parts []modelPart) (rows []reports.ChannelSums) {
 		revenue = append(revenue, int64(r.Revenue))
 	}
 	for i, percent := range modelSpread(10_000, revenue) {
-		rows[i].PercentOfTotal = reports.Figure(percent)
+		rows[i].PercentOfTotal = reports.NewFigure(percent)
 	}
 	return rows
 }
 
 func (m *model) byChannels(q reports.ChannelsQuery) reports.Channels {
-	want := m.channelsOf(modelDays(q.Range))
+	want := m.channelsOf(modelDays(q.Range), func(modelPart) bool { return true })
 	var before reports.Channels
 	if q.Compare != "" {
-		before = m.channelsOf(modelBefore(q.Compare, q.Range, len(modelDays(q.Range))))
+		days := modelBefore(q.Compare, q.Range, len(modelDays(q.Range)))
+		want.Compared = m.compared(days, q.Until, q.To)
+		before = m.channelsOf(days, func(p modelPart) bool {
+			return p.day < days[len(days)-1] || want.Compared.Until == nil || p.at.Before(*want.Compared.Until)
+		})
 		want.Previous = &before
 	}
 	if q.Explain {
@@ -166,8 +174,8 @@ func (m *model) byChannels(q reports.ChannelsQuery) reports.Channels {
 	return want
 }
 
-func (m *model) channelsOf(days []string) reports.Channels {
-	parts := m.counted(days, func(modelPart) bool { return true })
+func (m *model) channelsOf(days []string, keep func(modelPart) bool) reports.Channels {
+	parts := m.counted(days, keep)
 	return reports.Channels{
 		Zone: m.zone.String(), Total: modelSums(parts), Rows: m.byChannel(parts),
 		Range: reports.Range{From: mustDay(days[0]), To: mustDay(days[len(days)-1])},
@@ -463,7 +471,7 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 		{"refunded_revenue_without_cost", reports.Money, int64(s.RefundedRevenueWithoutCost), false},
 		{"returned_cost", reports.Money, int64(s.ReturnedCost), false},
 	} {
-		v := reports.Figure(f.value)
+		v := reports.NewFigure(f.value)
 		figure := reports.ReconciledFigure{
 			Figure: f.name, Unit: f.unit, Facts: v, Summary: v, Channels: &v, Days: &v, Balanced: true,
 		}

@@ -242,13 +242,14 @@ type modelPart struct {
 	refund *modelRefund // nil for an order line
 	share  int64        // of the refund
 	line   int          // of the order
+	at     time.Time
 	day    string
 }
 
 // parts returns the parts of the days that keep accepts, including cancelled orders.
 func (m *model) parts(days []string, keep func(modelPart) bool) (kept []modelPart) {
 	add := func(p modelPart, at time.Time) {
-		p.day = at.In(m.zone).Format(time.DateOnly)
+		p.at, p.day = at, at.In(m.zone).Format(time.DateOnly)
 		if p.day >= days[0] && p.day <= days[len(days)-1] && keep(p) {
 			kept = append(kept, p)
 		}
@@ -399,14 +400,18 @@ func modelChange(metric string, now, before reports.Sums) *reports.Figure {
 		return nil
 	}
 	if from < 0 {
-		return new(reports.Figure(modelRatio(10_000, to-from, -from)))
+		return new(reports.NewFigure(modelRatio(10_000, to-from, -from)))
 	}
-	return new(reports.Figure(modelRatio(10_000, to-from, from)))
+	return new(reports.NewFigure(modelRatio(10_000, to-from, from)))
 }
 
 // modelBefore returns the days that a range of n days is compared with.
 func modelBefore(c reports.Comparison, r reports.Range, n int) []string {
-	if c == reports.PreviousPeriod {
+	switch c {
+	case reports.PreviousYearWeekday:
+		const weeks = 52 * 7 * 24 * time.Hour
+		return modelDays(reports.Range{From: r.From.Add(-weeks), To: r.To.Add(-weeks)})
+	case reports.PreviousPeriod:
 		return modelDays(reports.Range{
 			From: r.From.Add(-time.Duration(n) * 24 * time.Hour), To: r.From.Add(-24 * time.Hour),
 		})
@@ -415,6 +420,34 @@ func modelBefore(c reports.Comparison, r reports.Range, n int) []string {
 		From: mustDay(modelYearBefore(r.From.Format(time.DateOnly))),
 		To:   mustDay(modelYearBefore(r.To.Format(time.DateOnly))),
 	})
+}
+
+// compared describes a comparison with days, of which the last one ends at the local time of a moment on a day, unless
+// that is zero.
+func (m *model) compared(before []string, at time.Time, today time.Time) (c reports.Compared) {
+	for _, o := range m.orders {
+		day := mustDay(o.PlacedAt.In(m.zone).Format(time.DateOnly))
+		if !o.cancelled && (c.DataFrom == nil || day.Before(*c.DataFrom)) {
+			c.DataFrom = &day
+		}
+	}
+	c.Comparable = c.DataFrom != nil && before[0] >= c.DataFrom.Format(time.DateOnly)
+	if at.IsZero() {
+		return c
+	}
+	local := at.In(m.zone)
+	clock := local.Format("15:04")
+	if local.Format(time.DateOnly) > today.Format(time.DateOnly) { // the day ends before that time
+		clock = "24:00"
+	}
+	last := before[len(before)-1]
+	for until := mustDay(last).Add(-15 * time.Hour); ; until = until.Add(time.Minute) {
+		day := until.In(m.zone).Format(time.DateOnly)
+		if day > last || day == last && until.In(m.zone).Format("15:04") >= clock {
+			c.Until = &until
+			return c
+		}
+	}
 }
 
 // modelYearBefore returns the same day of the year before, or 28 February for 29 February.

@@ -20,7 +20,8 @@ import (
 // OverviewQuery selects the sales of the overview.
 type OverviewQuery struct {
 	Range
-	Compare Comparison // PreviousPeriod or PreviousYear
+	Compare Comparison // not empty
+	Until   time.Time  // of the summary, like SummaryQuery.Until
 	Limit   int        // of each list of products
 }
 
@@ -86,7 +87,7 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 // computeOverview computes and stores the overview. One scan of both ranges selects the products, and a second batch
 // reads them.
 func (s *Store) computeOverview(ctx context.Context, t tenancy.Tenant, q OverviewQuery) (Overview, error) {
-	summary := summaryRows{query: SummaryQuery{Range: q.Range, Compare: q.Compare}}
+	summary := summaryRows{query: SummaryQuery{Range: q.Range, Compare: q.Compare, Until: q.Until}}
 	now, before := q.Range, q.Compare.Range(q.Range)
 	var o Overview
 	var scan *listScan
@@ -143,10 +144,10 @@ func newListScan(now, before Range, limit int) *listScan {
 			s.low[i].units = found[0].Units
 		}
 		if hasRow(found[0]) {
-			s.best.add(ranked{soldID, int64(found[0].NetRevenue()), int64(found[0].Revenue)})
+			s.best.add(ranked{soldID, NewFigure(found[0].NetRevenue()), int64(found[0].Revenue)})
 		}
 		if decline := found[1].Revenue - found[0].Revenue; decline > 0 {
-			s.declining.add(ranked{soldID, int64(decline), 0})
+			s.declining.add(ranked{soldID, NewFigure(decline), 0})
 		}
 	}
 	return s

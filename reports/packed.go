@@ -305,11 +305,15 @@ type topRanked struct {
 	worst         *ranked  // others are not on the page; nil until there are enough
 }
 
-type ranked struct{ id, rank, then int64 }
+type ranked struct {
+	id   int64
+	rank Figure
+	then int64
+}
 
 // compare sorts the highest rank first.
 func (r ranked) compare(o ranked) int {
-	return cmp.Or(cmp.Compare(o.rank, r.rank), cmp.Compare(o.then, r.then))
+	return cmp.Or(o.rank.Compare(r.rank), cmp.Compare(o.then, r.then))
 }
 
 func (t *topRanked) add(r ranked) {

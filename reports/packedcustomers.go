@@ -316,12 +316,13 @@ func (s *customerScan) queuePage(b batch) {
 		if s.Ascending {
 			rank = -rank
 		}
-		page.add(ranked{id, rank, 0})
+		page.add(ranked{id, NewFigure(rank), 0})
 	}
 	rows, skipped := page.page()
 	ids, ranks := make([]int64, len(rows)), make([]int64, len(rows))
 	for i, row := range rows {
-		ids[i], ranks[i] = row.id, row.rank
+		ids[i] = row.id
+		ranks[i], _ = row.rank.Int64() // orders, cents or microseconds
 	}
 	args := arguments{b.tenant}
 	sql := fill(customersByRankSQL, map[string]string{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -35,11 +36,13 @@ type ProductSums struct {
 
 // Products is one page of the products with an item sold or refunded in the range.
 type Products struct {
-	Zone    string
-	Rows    []ProductSums
-	Count   int64 // of all pages
-	Total   Sums  // of the products of all pages; Orders and RefundCount are 0, because they do not add up
-	Explain *Explain
+	Zone  string
+	Rows  []ProductSums
+	Count int64 // of all pages
+	Total Sums  // of the products of all pages; Orders and RefundCount are 0, because they do not add up
+	// ChangedAt is like Summary.ChangedAt.
+	ChangedAt *time.Time
+	Explain   *Explain
 }
 
 // productRow is a row of productsPageSQL. The first row has the count and the totals.
@@ -55,9 +58,11 @@ func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery)
 	total := groupQuery{Range: q.Range, categories: q.categories()}
 	var rows []productRow
 	var totalRows []groupRow
+	var changedAt []changedAtRow
 	var unfiltered unfilteredSums
 	var scan *pageScan
 	first := func(b batch) {
+		b.queueChangedAt(q.Range, &changedAt)
 		if q.CategoryID == nil || q.Explain {
 			b.queueGroups(total, &totalRows)
 		}
@@ -82,7 +87,9 @@ func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery)
 	if err != nil {
 		return Products{}, fmt.Errorf("read sales by product: %w", err)
 	}
-	products := Products{Zone: zone, Count: *rows[0].Count, Total: rows[0].Sums, Rows: []ProductSums{}}
+	products := Products{
+		Zone: zone, Count: *rows[0].Count, Total: rows[0].Sums, Rows: []ProductSums{}, ChangedAt: changedAt[0].ChangedAt,
+	}
 	if scan != nil {
 		products.Count, products.Total = scan.count, totalRows[0].Sums
 	}
@@ -115,16 +122,16 @@ type pageScan struct {
 func newPageScan(q ProductsQuery) *pageScan {
 	s := &pageScan{topRanked: topRanked{offset: offset(q.Page, q.PerPage), limit: int64(q.PerPage)}}
 	s.ranges, s.sums = []Range{q.Range}, append(slices.Clone(packedActivity), packedRevenue)
-	rank := func(s Sums) int64 { return int64(s.Revenue) }
+	rank := revenue.Of
 	switch q.By {
 	case "net_revenue":
-		rank = func(s Sums) int64 { return int64(s.NetRevenue()) }
+		rank = net.Of
 	case "units":
 		s.sums = append(s.sums, packedUnits)
-		rank = func(s Sums) int64 { return s.Units }
+		rank = units.Of
 	case "margin":
 		s.sums = append(s.sums, packedCost, packedRevenueWithoutCost)
-		rank = func(s Sums) int64 { return int64(MarginPercent(s)) }
+		rank = MarginPercent
 	}
 	s.found = func(soldID int64, found []Sums) {
 		if !hasRow(found[0]) {
@@ -133,7 +140,7 @@ func newPageScan(q ProductsQuery) *pageScan {
 		s.count++
 		ranked := ranked{soldID, rank(found[0]), int64(found[0].Revenue)}
 		if q.Ascending {
-			ranked.rank = -ranked.rank
+			ranked.rank = ranked.rank.Neg()
 		}
 		s.topRanked.add(ranked)
 	}

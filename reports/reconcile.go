@@ -3,6 +3,7 @@ package reports
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -35,6 +36,8 @@ type Reconciliation struct {
 	Zone     string
 	Balanced bool
 	Figures  []ReconciledFigure
+	// ChangedAt is like Summary.ChangedAt.
+	ChangedAt *time.Time
 }
 
 var reconciledMetrics = []Metric{
@@ -50,6 +53,7 @@ type reconciled struct {
 	pages                                                       *productScan
 	ofPages                                                     Sums
 	counts                                                      []groupCountRow
+	changedAt                                                   []changedAtRow
 }
 
 // Reconcile adds up the sales of a range in several ways: once from each table that a report reads.
@@ -59,7 +63,7 @@ func (s *Store) Reconcile(ctx context.Context, t tenancy.Tenant, r Range) (Recon
 	if err != nil {
 		return Reconciliation{}, fmt.Errorf("reconcile: %w", err)
 	}
-	result := Reconciliation{Zone: zone, Balanced: true}
+	result := Reconciliation{Zone: zone, Balanced: true, ChangedAt: all.changedAt[0].ChangedAt}
 	for _, m := range reconciledMetrics {
 		figure := all.figure(m)
 		result.Figures = append(result.Figures, figure)
@@ -80,6 +84,7 @@ func (all *reconciled) queue(b batch, r Range) {
 	b.queueGroups(groupQuery{Range: r, key: category, groupBy: byChannel}, &all.categoryChannels)
 	b.queueGroups(groupQuery{Range: r, key: seller, groupBy: byChannel}, &all.sellerChannels)
 	b.queueGroupCounts(r, &all.counts)
+	b.queueChangedAt(r, &all.changedAt)
 	all.ofPages = Sums{}
 	all.pages = &productScan{ranges: []Range{r}, sums: allPacked, found: func(_ int64, found []Sums) {
 		all.ofPages.Add(found[0])
@@ -135,7 +140,7 @@ func isPacked(m Metric) bool {
 	}
 	for i, field := range packed.Destinations() {
 		var other Sums
-		if *other.Destinations()[i].(*int64) = 1; *field.(*int64) == 0 && m.Of(other) != 0 {
+		if *other.Destinations()[i].(*int64) = 1; *field.(*int64) == 0 && m.Of(other).Sign() != 0 {
 			return false
 		}
 	}

@@ -9,7 +9,9 @@
 //
 //	query                                              source
 //	-------------------------------------------------  ---------------------------------
-//	total, by period, by channel                       rollups by day
+//	total, by period, by channel; the last change      rollups by day
+//	  and the first day with sales
+//	the last day of a comparison until a time          orders and refunds
 //	by category; all of these of one category          rollups by category
 //	all of these of several categories, if the report  rollups by category
 //	  does not count orders

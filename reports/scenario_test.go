@@ -122,9 +122,11 @@ type scenarioQueries struct {
 	CustomersBy string
 	Ascending   bool
 	Compare     reports.Comparison // "" for none
-	Explain     bool
-	PerPage     int
-	Customs     []scenarioCustom
+	// UntilQuarter ends the last compared day at this quarter of an hour of the clock; 0 does not.
+	UntilQuarter int
+	Explain      bool
+	PerPage      int
+	Customs      []scenarioCustom
 }
 
 type scenarioCustom struct {
@@ -152,7 +154,9 @@ var (
 		"shipping", "revenue_without_cost", "refunded_revenue", "refunded_revenue_without_cost", "units_returned",
 		"returned_cost",
 	}
-	comparisons = []reports.Comparison{"", reports.PreviousPeriod, reports.PreviousYear}
+	comparisons = []reports.Comparison{
+		"", reports.PreviousPeriod, reports.PreviousYear, reports.PreviousYearWeekday,
+	}
 	// Days near clock changes and the ends of months and years. Samoa had no
 	// 30 December 2011.
 	scenarioSeasons = [][]string{
@@ -420,16 +424,17 @@ func drawQueries(t *rapid.T, season []string) scenarioQueries {
 	days := []time.Time{bound.Draw(t, "from"), bound.Draw(t, "to")}
 	slices.SortFunc(days, time.Time.Compare)
 	return scenarioQueries{
-		Range:       reports.Range{From: days[0], To: days[1]},
-		Channel:     rapid.SampledFrom(append([]string{"", "", "never"}, scenarioChannels...)).Draw(t, "channel"),
-		Category:    rapid.IntRange(0, 4).Draw(t, "category"),
-		ProductsBy:  rapid.SampledFrom([]string{"", "revenue", "net_revenue", "units", "margin"}).Draw(t, "products by"),
-		CustomersBy: rapid.SampledFrom([]string{"", "revenue", "orders", "last_order"}).Draw(t, "customers by"),
-		Ascending:   rapid.Bool().Draw(t, "ascending"),
-		Compare:     rapid.SampledFrom(comparisons).Draw(t, "compare"),
-		Explain:     rapid.Bool().Draw(t, "explain"),
-		PerPage:     rapid.SampledFrom([]int{2, 3, 100}).Draw(t, "per page"),
-		Customs:     rapid.SliceOfN(rapid.Custom(drawCustom), 4, 4).Draw(t, "customs"),
+		Range:        reports.Range{From: days[0], To: days[1]},
+		Channel:      rapid.SampledFrom(append([]string{"", "", "never"}, scenarioChannels...)).Draw(t, "channel"),
+		Category:     rapid.IntRange(0, 4).Draw(t, "category"),
+		ProductsBy:   rapid.SampledFrom([]string{"", "revenue", "net_revenue", "units", "margin"}).Draw(t, "products by"),
+		CustomersBy:  rapid.SampledFrom([]string{"", "revenue", "orders", "last_order"}).Draw(t, "customers by"),
+		Ascending:    rapid.Bool().Draw(t, "ascending"),
+		Compare:      rapid.SampledFrom(comparisons).Draw(t, "compare"),
+		UntilQuarter: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 13), rapid.IntRange(0, 95)).Draw(t, "until"),
+		Explain:      rapid.Bool().Draw(t, "explain"),
+		PerPage:      rapid.SampledFrom([]int{2, 3, 100}).Draw(t, "per page"),
+		Customs:      rapid.SliceOfN(rapid.Custom(drawCustom), 4, 4).Draw(t, "customs"),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"testing"
+	"time"
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -21,6 +22,9 @@ var sqlRange = days("2025-01-20", "2025-06-10")
 var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant) error{
 	"summary": sending((*reports.Store).Summary,
 		reports.SummaryQuery{Range: sqlRange, Channel: "web", Compare: reports.PreviousPeriod}),
+	"summary_until": sending((*reports.Store).Summary, reports.SummaryQuery{
+		Range: sqlRange, Compare: reports.PreviousYearWeekday, Until: time.Date(2025, 6, 10, 14, 15, 0, 0, time.UTC),
+	}),
 	"channels": sending((*reports.Store).Channels, reports.ChannelsQuery{Range: sqlRange, Explain: true}),
 	"products": sending((*reports.Store).Products,
 		reports.ProductsQuery{Range: sqlRange, Page: 2, PerPage: 25}),

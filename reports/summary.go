@@ -3,6 +3,7 @@ package reports
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -12,6 +13,9 @@ type SummaryQuery struct {
 	Range
 	Channel string // "" for all
 	Compare Comparison
+	// Until ends the last compared day at the local time of this moment, which is on the last day of the range. Zero
+	// compares with the whole day.
+	Until   time.Time
 	Explain bool
 }
 
@@ -24,7 +28,10 @@ type Summary struct {
 	Range    Range
 	Compare  Comparison
 	Previous *Summary // of the range that this is compared with; nil without Compare
-	Explain  *Explain
+	Compared Compared // zero without Compare
+	// ChangedAt is when something in the range changed last, nil if nothing ever did.
+	ChangedAt *time.Time
+	Explain   *Explain
 }
 
 // DaySums are the sales of a day, YYYY-MM-DD.
@@ -47,6 +54,9 @@ func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (
 type summaryRows struct {
 	query         SummaryQuery
 	now, previous []groupRow
+	changedAt     []changedAtRow
+	firstDays     []firstDayRow
+	until         time.Time // of the previous range
 	unfiltered    unfilteredSums
 }
 
@@ -61,8 +71,12 @@ func (s *summaryRows) groups() (now, previous groupQuery) {
 func (s *summaryRows) queue(b batch) {
 	now, previous := s.groups()
 	b.queueGroups(now, &s.now)
+	b.queueChangedAt(now.Range, &s.changedAt)
 	if s.query.Compare != "" {
+		previous.until = b.until(now.Range, previous.Range, s.query.Until)
+		s.until = previous.until
 		b.queueGroups(previous, &s.previous)
+		b.queueFirstDay(&s.firstDays)
 	}
 	if s.query.Explain {
 		b.queueUnfiltered(s.query.Range, &s.unfiltered)
@@ -72,8 +86,10 @@ func (s *summaryRows) queue(b batch) {
 func (s *summaryRows) summary(zone string) Summary {
 	now, previous := s.groups()
 	summary := newSummary(zone, now, s.now)
+	summary.ChangedAt = s.changedAt[0].ChangedAt
 	if s.query.Compare != "" {
 		summary.Compare, summary.Previous = s.query.Compare, new(newSummary(zone, previous, s.previous))
+		summary.Compared = newCompared(previous.Range, s.firstDays, s.until)
 	}
 	if s.query.Explain {
 		summary.Explain = summary.explain(s.unfiltered.leftOut(now, summary.Total))
@@ -111,18 +127,20 @@ func (s Summary) explain(leftOut []LeftOut) *Explain {
 	addRows(e, "daily_breakdown", s.Days, func(d DaySums) Sums { return d.Sums })
 	if s.Previous != nil {
 		e.addFormulas("comparison.", []Column{{Name: "total_revenue", Metric: revenue}})
+		isComparable := s.Compared.Comparable
 		e.addChange("comparison.revenue_change_percent",
-			"100 * (summary.gross - summary.discounts - (gross - discounts)) / (gross - discounts)", int64(s.Total.Revenue))
-		e.addChange("comparison.orders_change_percent", "100 * (summary.orders - orders) / orders", s.Total.Orders)
+			"100 * (summary.gross - summary.discounts - (gross - discounts)) / (gross - discounts)",
+			int64(s.Total.Revenue), isComparable)
+		e.addChange("comparison.orders_change_percent", "100 * (summary.orders - orders) / orders", s.Total.Orders, isComparable)
 		e.addGroup("comparison", s.Previous.Total)
 		e.addFormulas("comparison.summary.", Figures)
-		e.addChanges("comparison.")
+		e.addChanges("comparison.", isComparable)
 		e.addGroup("comparison.summary", s.Previous.Total)
 		e.addFormulas("comparison.by_channel[].", Figures)
-		e.addChanges("comparison.by_channel[].")
+		e.addChanges("comparison.by_channel[].", isComparable)
 		addRows(e, "comparison.by_channel", s.PairChannels(), func(p ChannelPair) Sums { return p.Before.Sums })
 		e.addFormulas("comparison.daily_breakdown[].", Figures)
-		e.addChanges("comparison.daily_breakdown[].")
+		e.addChanges("comparison.daily_breakdown[].", isComparable)
 		addRows(e, "comparison.daily_breakdown", s.PairDays(), func(p DayPair) Sums { return p.Before.Sums })
 	}
 	return e

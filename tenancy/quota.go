@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Quota is what a tenant stores and may store. Storage is in bytes. A limit is nil if there is none.
+// Quota is what a tenant stores and may store. Storage is in bytes. A limit is nil if there is none, or until
+// recount_quotas has counted the tenant once.
 type Quota struct {
 	Storage, Records           int64
 	StorageLimit, RecordsLimit *int64
-	Counted                    bool // otherwise nothing is refused
 }
 
 // QuotaError reports that a quota does not allow a write.
@@ -57,14 +57,14 @@ func grouped(n int64) string {
 }
 
 // QueueQuota reads the quota of the tenant of a batch.
-func QueueQuota(b *pgx.Batch, found *[]Quota) {
-	QueueRows(b, found, `select storage, records, storage_limit, records_limit, counted from read_quota()`)
+func QueueQuota(b *pgx.Batch, tenant ID, found *[]Quota) {
+	QueueRows(b, found, `select storage, records, storage_limit, records_limit from read_quota($1)`, tenant)
 }
 
 // ReadQuota returns the quota of a tenant, or ErrNotFound.
 func ReadQuota(ctx context.Context, db *DB, tenant ID) (Quota, error) {
 	var found []Quota
-	err := db.Run(ctx, tenant, func(b *pgx.Batch) { QueueQuota(b, &found) })
+	err := db.Run(ctx, tenant, func(b *pgx.Batch) { QueueQuota(b, tenant, &found) })
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound
 	}
@@ -78,7 +78,6 @@ func ReadQuota(ctx context.Context, db *DB, tenant ID) (Quota, error) {
 // the row does not fit.
 func (q *Quota) Take(storage, records int64) error {
 	switch {
-	case !q.Counted:
 	case storage > 0 && q.StorageLimit != nil && q.Storage+storage > *q.StorageLimit:
 		return QuotaError{"storage", q.Storage, *q.StorageLimit}
 	case records > 0 && q.RecordsLimit != nil && q.Records+records > *q.RecordsLimit:

@@ -175,7 +175,7 @@ func createFirstRows(ctx context.Context, tx pgx.Tx, id ID) error {
 		`insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`,
 		`insert into channels (tenant_id, identifier, label) values ($1, 'pos', 'Point of sale')`,
 		`insert into sales_zones (tenant_id, timezone) select id, timezone from tenants where id = $1`,
-		`insert into quota_counts (tenant_id, slot, storage, records) values ($1, -1, 0, 0)`,
+		`select copy_quota($1, 0, 0)`,
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {
 			return err
@@ -257,6 +257,9 @@ func (db *DB) changeTenant(
 			if err := copyTenant(ctx, inGroup, t); err != nil {
 				return err
 			}
+		}
+		if _, err := rows.Exec(ctx, copyQuota, t.ID); err != nil {
+			return err
 		}
 		changes := t.changes(before)
 		if len(changes) == 0 {
@@ -341,6 +344,9 @@ func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 		return err
 	})
 }
+
+// copyQuota copies the limits of a tenant, unless nothing is counted yet.
+const copyQuota = `select copy_quota(tenant_id, 0, 0) from quota_counts where tenant_id = $1 and slot = -1`
 
 // deleteQuota follows all other deletions, which are counted.
 const deleteQuota = `delete from quota_counts where tenant_id = $1`

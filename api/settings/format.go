@@ -83,7 +83,30 @@ func (f formatter) Money(c money.Cents) string { return f.signed(int64(c), scale
 
 // Percent formats hundredths of a percent.
 func (f formatter) Percent(p reports.Figure) string {
-	return f.signed(int64(p), scale2, 100) + " %"
+	return f.figureText(p) + " %"
+}
+
+// figureText formats money or a percentage.
+func (f formatter) figureText(n reports.Figure) string {
+	if cents, fits := n.Int64(); fits {
+		return f.Money(money.Cents(cents))
+	}
+	return string(n.Append(nil))
+}
+
+// Points formats the difference of two percentages with its sign.
+func (f formatter) Points(p reports.Figure) string {
+	text := string(p.Abs().Append(nil)) + " points"
+	if cents, fits := p.Abs().Int64(); fits && cents <= maxExact {
+		text = f.printer.Sprint(number.Decimal(float64(cents)/100, number.MaxFractionDigits(2))) + " points"
+	}
+	switch p.Sign() {
+	case 1:
+		return "+" + text
+	case -1:
+		return minus + text
+	}
+	return text
 }
 
 // Change formats a change in percent with its sign, or returns "" for nil.
@@ -91,10 +114,10 @@ func (f formatter) Change(p *reports.Figure) string {
 	switch {
 	case p == nil:
 		return ""
-	case *p > 0:
-		return "+" + f.signed(int64(*p), scale2, 100) + " %"
+	case p.Sign() > 0:
+		return "+" + f.Percent(*p)
 	}
-	return f.signed(int64(*p), scale2, 100) + " %"
+	return f.Percent(*p)
 }
 
 func (f formatter) signed(n int64, scale number.Option, divisor int64) string {

@@ -39,7 +39,7 @@ func readRange(r *http.Request, today time.Time) (rangeForm, reports.Range) {
 		Period: r.FormValue("period"), From: r.FormValue("from"), To: r.FormValue("to"),
 		Compare: reports.Comparison(r.FormValue("compare")), Errors: fieldErrors{},
 	}
-	if form.Compare != reports.PreviousPeriod {
+	if !slices.Contains(reports.Comparisons, form.Compare) {
 		form.Compare = reports.PreviousYear
 	}
 	if !slices.Contains(reports.Presets, form.Period) {
@@ -72,6 +72,23 @@ func readRange(r *http.Request, today time.Time) (rangeForm, reports.Range) {
 	return form, preset
 }
 
+// compareUntil returns where the last compared day ends: at this time of the day if today is not over, or zero.
+func compareUntil(selected reports.Range, now time.Time, zone *time.Location) time.Time {
+	if !selected.To.Equal(tenancy.DayOf(now, zone)) {
+		return time.Time{}
+	}
+	return reports.LastQuarter(now, zone)
+}
+
+// comparedLabels name the days that a period is compared with, within a sentence.
+var comparedLabels = map[reports.Comparison]string{
+	reports.PreviousYear: "a year earlier", reports.PreviousYearWeekday: "the same weekdays a year earlier",
+	reports.PreviousPeriod: "the previous period",
+}
+
+// ComparedWith names the days that the period is compared with.
+func (f rangeForm) ComparedWith() string { return comparedLabels[f.Compare] }
+
 // Query returns the URL parameters of the picker. A template would escape a string again.
 func (f rangeForm) Query() template.URL {
 	v := url.Values{"compare": {string(f.Compare)}}
@@ -96,6 +113,7 @@ type overviewPage struct {
 	reports.ProductLists
 	Format        formatter
 	Range, Before reports.Range
+	Compared      reports.Compared
 	Tiles         []tile
 	Chart         chart.Chart
 	Cumulative    chart.Chart
@@ -114,16 +132,19 @@ type chartRow struct {
 
 // showOverview shows the figures of a period and of the period that it is compared with.
 func (p *Pages) showOverview(w http.ResponseWriter, r *http.Request, u user) error {
-	form, selected := readRange(r, tenancy.DayOf(time.Now(), u.Format.zone))
+	now := time.Now()
+	form, selected := readRange(r, tenancy.DayOf(now, u.Format.zone))
 	page := overviewPage{rangeForm: form, Format: u.Format, Range: selected}
-	overview, err := p.Reports.Overview(r.Context(), *u.Tenant,
-		reports.OverviewQuery{Range: selected, Compare: form.Compare, Limit: overviewProducts})
+	overview, err := p.Reports.Overview(r.Context(), *u.Tenant, reports.OverviewQuery{
+		Range: selected, Compare: form.Compare, Until: compareUntil(selected, now, u.Format.zone), Limit: overviewProducts,
+	})
 	if err != nil {
 		return err
 	}
 	summary := overview.Summary
 	page.ProductLists, page.Customers = overview.ProductLists, overview.Customers
 	page.Before, page.Tiles, page.Channels = summary.Previous.Range, tiles(summary, u.Format), summary.PairChannels()
+	page.Compared = summary.Compared
 	page.Empty = summary.Total.Empty() && summary.Previous.Total.Empty()
 	page.addCharts(summary)
 	return p.show(w, http.StatusOK, "overview", u, page)
@@ -134,9 +155,12 @@ const downloadTimeout = 30 * time.Second
 
 // downloadOverview sends the summary of the overview, and all its products, as a workbook.
 func (p *Pages) downloadOverview(w http.ResponseWriter, r *http.Request, u user) error {
-	form, selected := readRange(r, tenancy.DayOf(time.Now(), u.Format.zone))
+	now := time.Now()
+	form, selected := readRange(r, tenancy.DayOf(now, u.Format.zone))
 	file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
-		summary, err := p.Reports.Summary(ctx, *u.Tenant, reports.SummaryQuery{Range: selected, Compare: form.Compare})
+		summary, err := p.Reports.Summary(ctx, *u.Tenant, reports.SummaryQuery{
+			Range: selected, Compare: form.Compare, Until: compareUntil(selected, now, u.Format.zone),
+		})
 		products := export.Products(func(write func(reports.ProductSums) error) error {
 			return p.Reports.WalkProducts(ctx, *u.Tenant, reports.ProductsQuery{Range: selected}, write)
 		})
@@ -170,8 +194,18 @@ func tiles(s reports.Summary, f formatter) []tile {
 		if value := c.Of(now); value != nil {
 			t.Value, t.Unit = f.figure(*value, c.Metric.Unit)
 		}
-		if change := c.Change(now, before); change != nil {
-			t.Change, t.Rose, t.Fell = f.Change(change), *change > 0, *change < 0
+		var change *reports.Figure
+		switch from := c.Of(before); {
+		case !s.Compared.Comparable || from == nil || c.Of(now) == nil:
+		case c.Metric.Unit == reports.Percent:
+			change = new(c.Of(now).Sub(*from))
+			t.Change = f.Points(*change)
+		default:
+			change = c.Change(now, before)
+			t.Change = f.Change(change)
+		}
+		if change != nil {
+			t.Rose, t.Fell = change.Sign() > 0, change.Sign() < 0
 			t.Good = t.Rose != (name == "refunds")
 			t.Before, _ = f.figure(*c.Of(before), c.Metric.Unit)
 		}
@@ -207,11 +241,12 @@ func tiles(s reports.Summary, f formatter) []tile {
 func (f formatter) figure(value reports.Figure, unit reports.Unit) (text, suffix string) {
 	switch unit {
 	case reports.Money:
-		return f.signed(int64(value), scale2, 100), f.Currency
+		return f.figureText(value), f.Currency
 	case reports.Percent:
-		return f.signed(int64(value), scale2, 100), "%"
+		return f.figureText(value), "%"
 	}
-	return f.Count(int64(value)), ""
+	n, _ := value.Int64() // a count has 64 bits
+	return f.Count(n), ""
 }
 
 // addCharts adds up the days of the summary by day, week or month.
@@ -239,10 +274,7 @@ func (o *overviewPage) addCharts(s reports.Summary) {
 		row.Now.Add(pair.Now.Sums)
 		row.Before.Add(pair.Before.Sums)
 	}
-	compared := "the previous period"
-	if o.Compare == reports.PreviousYear {
-		compared = "a year earlier"
-	}
+	compared := o.ComparedWith()
 	o.Chart = chart.Chart{
 		ID: "revenue", Title: "Revenue by " + o.ByWhat, Compared: true, Format: o.Format.Axis,
 		Description: fmt.Sprintf("%s of revenue in %s, in front of the revenue of %s. The table has the same figures.",

@@ -97,12 +97,19 @@ func TestOverview(t *testing.T) {
 
 	s.mustSell(t, sale("A1", "2026-03-02", 150_00, new(money.Cents(100_00))), sale("B1", "2026-03-09", 500_00, nil),
 		sale("A2", "2025-03-03", 200_00, nil))
+	page := s.mustGet(t, cookie, march, "en")
+	mustHave(t, page, "The first sale was on 3 Mar 2025, so the changes to the earlier period are not shown.",
+		"Revenue 1,300.00 USD No comparison Calculation", "S-A S-A 300.00 400.00")
+	if strings.ContainsAny(page, "▲▼") {
+		t.Errorf("an arrow where nothing is comparable:\n%s", page)
+	}
+	s.mustSell(t, sale("C1", "2024-12-31", 10_00, nil))
 	if _, err := s.Sales.Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: sales.Refund{
 		OrderNumber: "A1", Amount: 12_34, RefundedAt: new(time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)),
 	}}}); err != nil {
 		t.Fatal(err)
 	}
-	page := s.mustGet(t, cookie, march, "en-GB,en;q=0.9")
+	page = s.mustGet(t, cookie, march, "en-GB,en;q=0.9")
 	mustHave(t, page, "1 Mar 2026 to 31 Mar 2026, compared with 1 Mar 2025 to 31 Mar 2025",
 		"Revenue 1,300.00 USD ▲ +225.00 % from 400.00 Calculation 1,300.00 gross sales − 0.00 discounts",
 		"Net revenue 1,287.66 USD", "1,300.00 revenue − 12.34 refunds",
@@ -116,6 +123,45 @@ func TestOverview(t *testing.T) {
 	mustHave(t, s.mustGet(t, cookie, "/overview?from=2025-03-01&to=2025-03-31", "en"), "Gross profit No costs known", "Margin No costs known")
 	mustHave(t, s.mustGet(t, cookie, "/overview?from=2025-01-01&to=2026-12-31", "en"), "Revenue by month", "Mar 2026 1,300.00 400.00")
 	mustHave(t, s.mustGet(t, cookie, "/overview?from=2026-01-01&to=2026-04-30", "en"), "Revenue by week")
+}
+
+func TestTheOverviewShowsChangesOfPercentagesInPoints(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1")
+	cookie := s.mustVisitor(t, "vera", people.Viewer)
+	s.mustSell(t, sale("A1", "2026-03-02", 100_00, new(money.Cents(40_00))), // a margin of 60 %
+		sale("A2", "2025-03-03", 100_00, new(money.Cents(42_10))), sale("A3", "2025-02-27", 100_00, new(money.Cents(30_00))))
+	for query, want := range map[string]string{
+		"from=2026-03-01&to=2026-03-31&compare=previous_year":         "Margin 60.00 % ▲ +2.1 points from 57.90 Calculation",
+		"from=2026-02-26&to=2026-03-31&compare=previous_year_weekday": "Margin 60.00 % ▼ −3.95 points from 63.95 Calculation",
+	} {
+		mustHave(t, s.mustGet(t, cookie, "/overview?"+query, "en"), want)
+	}
+	mustHave(t, s.mustGet(t, cookie, "/overview?from=2026-03-02&to=2026-03-02&compare=previous_year_weekday", "en"),
+		"compared with 3 Mar 2025 to 3 Mar 2025", "Same weekdays a year earlier", "Margin 60.00 % ▲ +2.1 points from 57.90",
+		"The same weekdays a year earlier")
+}
+
+func TestTheOverviewComparesTodayUntilNow(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1")
+	cookie := s.mustVisitor(t, "vera", people.Viewer)
+	now := time.Now().UTC()
+	order := func(number string, at time.Time) sales.Order {
+		o := sale(number, "2026-03-01", 100_00, nil)
+		o.PlacedAt = at
+		return o
+	}
+	today := now.Truncate(24 * time.Hour)
+	s.mustSell(t, order("A1", today.AddDate(0, 0, -30)), order("A2", today.Add(-time.Second)),
+		order("A3", today.AddDate(0, 0, -1)), order("A4", today))
+	page := s.mustGet(t, cookie, "/overview?period=today&compare=previous_period", "en")
+	until := reports.LastQuarter(now, time.UTC)
+	if until.Equal(today) || !until.Equal(reports.LastQuarter(time.Now(), time.UTC)) {
+		return // at midnight, nothing of yesterday counts, and at the end of a quarter the time is another one
+	}
+	mustHave(t, page, "Today is not over: its sales until now are compared with those until "+
+		until.AddDate(0, 0, -1).Format("2 Jan 2006, 15:04")+" UTC.", "Revenue 200.00 USD 0.00 % from 200.00 ")
 }
 
 func TestTheOverviewNamesInvalidDays(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // rows returns a JSON array of n rows. %d in a row is replaced by its number.
@@ -314,28 +315,33 @@ var budgets = []struct {
 
 	{
 		"GET /api/reports/sales-summary",
-		testRequest{path: "/api/reports/sales-summary?compare=true&channel=" + mark + "&" + march, want: 200}, 1, 6,
+		testRequest{path: "/api/reports/sales-summary?compare=true&channel=" + mark + "&" + march, want: 200}, 1, 8,
 	},
 	{
 		"GET /api/reports/products",
-		testRequest{path: "/api/reports/products?explain=true&category_id={category}&" + march, want: 200}, 1, 8,
+		testRequest{path: "/api/reports/products?explain=true&category_id={category}&" + march, want: 200}, 1, 9,
 	},
-	{"GET /api/reports/channels", testRequest{path: "/api/reports/channels?explain=true&" + march, want: 200}, 1, 7},
-	{"GET /api/reports/customers", testRequest{path: "/api/reports/customers?" + march, want: 200}, 2, 8},
+	{"GET /api/reports/channels", testRequest{path: "/api/reports/channels?explain=true&" + march, want: 200}, 1, 8},
+	{"GET /api/reports/customers", testRequest{path: "/api/reports/customers?" + march, want: 200}, 2, 9},
 	{
 		"GET /api/reports/customers",
-		testRequest{path: "/api/reports/customers?explain=true&channel=" + mark + "&" + march, want: 200}, 1, 7,
+		testRequest{path: "/api/reports/customers?explain=true&channel=" + mark + "&" + march, want: 200}, 1, 8,
 	},
 	{"POST /api/reports/custom", testRequest{path: "/api/reports/custom", want: 200,
 		body: `{"from":"2026-03-01","to":"2026-03-31","metrics":["revenue","orders","margin_percent"],
-			"group_by":"category","filters":{"channel":["` + mark + `"],"category_id":[{category}]},"explain":true}`}, 1, 8},
-	{"GET /api/reports/reconcile", testRequest{path: "/api/reports/reconcile?" + march, want: 200}, 1, 16},
+			"group_by":"category","filters":{"channel":["` + mark + `"],"category_id":[{category}]},"explain":true}`}, 1, 9},
+	{"GET /api/reports/reconcile", testRequest{path: "/api/reports/reconcile?" + march, want: 200}, 1, 17},
+	{
+		"GET /api/reports/changes",
+		testRequest{path: "/api/reports/changes?limit=3&since=" + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + "&" +
+			march, want: 200}, 4, 13,
+	},
 	{
 		"GET /api/reports/export/{type}",
-		testRequest{path: "/api/reports/export/sales-summary?format=xlsx&compare=true&" + march, want: 200}, 1, 6,
+		testRequest{path: "/api/reports/export/sales-summary?format=xlsx&compare=true&" + march, want: 200}, 1, 8,
 	},
 	{"GET /api/reports/export/{type}", testRequest{path: "/api/reports/export/products?" + march, want: 200}, 1, 6},
-	{"GET /api/reports/export/{type}", testRequest{path: "/api/reports/export/channels?" + march, want: 200}, 1, 5},
+	{"GET /api/reports/export/{type}", testRequest{path: "/api/reports/export/channels?" + march, want: 200}, 1, 6},
 	{
 		"GET /api/reports/export/{type}",
 		testRequest{path: "/api/reports/export/customers?channel=" + mark + "&" + march, want: 200}, 2, 7,

@@ -36,7 +36,7 @@ func appendCSV(row []byte, c cell) []byte {
 	switch c.kind {
 	case text:
 		return csvcell.Append(row, csvcell.Guard(c.string))
-	case day:
+	case day, long:
 		return append(row, c.string...)
 	case id, count:
 		return strconv.AppendInt(row, c.number, 10)

@@ -12,6 +12,7 @@
 package export
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/storeroom/storeroom/reports"
@@ -29,11 +30,11 @@ func Days(s reports.Summary) Sheet {
 		columns = append(columns, column[reports.DayPair]{
 			"compared_date", 15, func(p reports.DayPair) cell { return dayOf(p.Before.Day) },
 		})
-		columns = append(columns, changeColumns(firstFigures, pair)...)
+		columns = append(columns, changeColumns(firstFigures, s.Compared.Comparable, pair)...)
 	}
 	columns = append(columns, metricColumns(last, "", now)...)
 	if s.Previous != nil {
-		columns = append(columns, changeColumns(lastFigures, pair)...)
+		columns = append(columns, changeColumns(lastFigures, s.Compared.Comparable, pair)...)
 	}
 	return newSheet("Daily", columns, listRows(s.PairDays()))
 }
@@ -41,8 +42,10 @@ func Days(s reports.Summary) Sheet {
 // The figures of comparisons. Columns that were added later come after all others.
 var firstFigures, lastFigures = reports.AtEnd(reports.Figures)
 
-// changeColumns returns each figure of before and its change in percent.
-func changeColumns[T any](figures []reports.Column, sums func(T) (now, before reports.Sums)) []column[T] {
+// changeColumns returns each figure of before and its change in percent, which is empty unless they are comparable.
+func changeColumns[T any](
+	figures []reports.Column, comparable bool, sums func(T) (now, before reports.Sums),
+) []column[T] {
 	columns := metricColumns(figures, "compared_", func(row T) reports.Sums {
 		_, before := sums(row)
 		return before
@@ -50,6 +53,9 @@ func changeColumns[T any](figures []reports.Column, sums func(T) (now, before re
 	for _, c := range figures {
 		name := c.Name + "_change_percent"
 		columns = append(columns, column[T]{name, float64(len(name) + 2), func(row T) cell {
+			if !comparable {
+				return cell{}
+			}
 			return optional(c.Change(sums(row)), percentOf)
 		}})
 	}
@@ -66,7 +72,7 @@ func Summary(s reports.Summary, currency string) []Sheet {
 	channels := []column[reports.ChannelPair]{
 		{"channel", 20, func(p reports.ChannelPair) cell { return textOf(p.Now.Channel) }},
 	}
-	channels = appendChannelFigures(channels, reports.GroupColumns, s.Previous != nil)
+	channels = appendChannelFigures(channels, reports.GroupColumns, s.Previous != nil, s.Compared.Comparable)
 	sheets := []Sheet{
 		figureSheet("Summary", figures), Days(s), newSheet("Channels", channels, listRows(s.PairChannels())),
 	}
@@ -78,37 +84,46 @@ func Summary(s reports.Summary, currency string) []Sheet {
 
 // appendChannelFigures appends columns and, if there is a comparison, those of the compared range and the changes.
 func appendChannelFigures(
-	columns []column[reports.ChannelPair], figures []reports.Column, compares bool,
+	columns []column[reports.ChannelPair], figures []reports.Column, compares, comparable bool,
 ) []column[reports.ChannelPair] {
 	first, last := reports.AtEnd(figures)
 	columns = append(columns, metricColumns(first, "", sumsOfChannel)...)
 	if compares {
-		columns = append(columns, changeColumns(firstFigures, sumsOfPair)...)
+		columns = append(columns, changeColumns(firstFigures, comparable, sumsOfPair)...)
 	}
 	columns = append(columns, metricColumns(last, "", sumsOfChannel)...)
 	if compares {
-		columns = append(columns, changeColumns(lastFigures, sumsOfPair)...)
+		columns = append(columns, changeColumns(lastFigures, comparable, sumsOfPair)...)
 	}
 	return columns
 }
 
 func comparisonFigures(s reports.Summary) []figure {
 	now, before := s.Total, s.Previous.Total
+	change := func(percent *reports.Figure) cell {
+		if !s.Compared.Comparable {
+			return cell{}
+		}
+		return optional(percent, percentOf)
+	}
 	figures := append(periodFigures(s.Previous.Range),
 		figure{"total_revenue", amountOf(before.Revenue)},
-		figure{"revenue_change_percent", optional(reports.Change(int64(now.Revenue), int64(before.Revenue)), percentOf)},
-		figure{"orders_change_percent", optional(reports.Change(now.Orders, before.Orders), percentOf)})
+		figure{"revenue_change_percent", change(reports.Change(now.Revenue, before.Revenue))},
+		figure{"orders_change_percent", change(reports.Change(now.Orders, before.Orders))})
 	for _, columns := range [][]reports.Column{firstFigures, lastFigures} {
 		for _, c := range columns {
 			figures = append(figures, figure{c.Name, figureOf(c.Of(before), c.Metric.Unit)})
 		}
 		for _, c := range columns {
 			if c.Name != "revenue" && c.Name != "orders" {
-				figures = append(figures, figure{c.Name + "_change_percent", optional(c.Change(now, before), percentOf)})
+				figures = append(figures, figure{c.Name + "_change_percent", change(c.Change(now, before))})
 			}
 		}
 	}
-	return figures
+	return append(figures,
+		figure{"data_from", optional(s.Compared.DataFrom, func(day time.Time) cell { return dayOf(day.Format(time.DateOnly)) })},
+		figure{"comparable", textOf(strconv.FormatBool(s.Compared.Comparable))},
+		figure{"until", optional(s.Compared.Until, momentOf)})
 }
 
 // figure is a row of a sheet with one figure in each row.
@@ -151,7 +166,7 @@ func Channels(c reports.Channels) Sheet {
 	columns = append(columns, column[reports.ChannelPair]{
 		"percent_of_total", 18, func(p reports.ChannelPair) cell { return percentOf(p.Now.PercentOfTotal) },
 	})
-	columns = appendChannelFigures(columns, added, c.Previous != nil)
+	columns = appendChannelFigures(columns, added, c.Previous != nil, c.Compared.Comparable)
 	return newSheet("Channels", columns, listRows(c.Pairs()))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -33,6 +34,7 @@ func summary() reports.Summary {
 	before := reports.Sums{Orders: 0, Revenue: 200_00}
 	return reports.Summary{
 		Zone: "Europe/Berlin", Total: total, Range: march, Compare: reports.PreviousPeriod,
+		Compared: reports.Compared{DataFrom: new(march.From.AddDate(0, 0, -9)), Comparable: true},
 		Previous: &reports.Summary{
 			Total: before, Channels: []reports.ChannelSums{{Channel: "fair", Label: "Fair", Sums: before}},
 			Range: reports.Range{From: march.From.AddDate(0, 0, -2), To: march.To.AddDate(0, 0, -2)},
@@ -40,7 +42,7 @@ func summary() reports.Summary {
 		},
 		Days: []reports.DaySums{{Day: "2026-03-01", Sums: first}, {Day: "2026-03-02", Sums: second}},
 		Channels: []reports.ChannelSums{
-			{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: 100_00},
+			{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: reports.NewFigure(int64(100_00))},
 			{Channel: "-pos", Label: "Point of sale", Sums: second},
 		},
 	}
@@ -211,6 +213,39 @@ func mustCells(t *testing.T, book *excelize.File, sheet, from string, n int) []s
 		all = append(all, shown{raw, formatted, kind == excelize.CellTypeInlineString})
 	}
 	return all
+}
+
+// A file has the digits of a percentage that a float does not hold, and no changes where nothing is comparable.
+func TestFilesWithoutWrongPercentages(t *testing.T) {
+	t.Parallel()
+	s := summary()
+	s.Total.Revenue, s.Total.RevenueWithoutCost, s.Total.Cost = 1, 0, 9_223_372_036_854_775_807
+	const margin = "-92233720368547758060000"
+	book := mustWorkbook(t, export.Summary(s, "EUR")...)
+	text := margin[:len(margin)-2] + ".00"
+	want := []shown{{"gross_margin_percent", "gross_margin_percent", true}, {text, text, true}}
+	if diff := cmp.Diff(want, mustCells(t, book, "Summary", "A13", 2)); diff != "" {
+		t.Errorf("the margin differs (-want +got):\n%s", diff)
+	}
+	for at, want := range map[string]string{"A49": "data_from", "A50": "comparable", "B50": "true", "A51": "until"} {
+		if got := mustCells(t, book, "Comparison", at, 1)[0].Raw; got != want {
+			t.Errorf("Comparison!%s = %q, want %q", at, got, want)
+		}
+	}
+	s = summary()
+	s.Compared.Comparable = false
+	book = mustWorkbook(t, export.Summary(s, "EUR")...)
+	for at, want := range map[string][]shown{
+		"A5":  {{"revenue_change_percent", "revenue_change_percent", true}, {"", "", false}},
+		"A50": {{"comparable", "comparable", true}, {"false", "false", true}},
+	} {
+		if diff := cmp.Diff(want, mustCells(t, book, "Comparison", at, 2)); diff != "" {
+			t.Errorf("Comparison from %s differs (-want +got):\n%s", at, diff)
+		}
+	}
+	if got := mustCells(t, book, "Daily", "AK3", 4); fmt.Sprint(got) != fmt.Sprint(make([]shown, 4)) {
+		t.Errorf("changes of a day that is not comparable: %v", got)
+	}
 }
 
 func TestAWorkbookOfASalesSummary(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	amount       // cents
 	percent      // hundredths
 	moment       // Unix microseconds
+	long         // digits of a percentage that a float does not hold
 	kinds
 )
 
@@ -26,7 +27,7 @@ const (
 type cell struct {
 	kind   kind
 	number int64
-	string string // of text and day
+	string string // of text, day and long
 }
 
 func textOf(s string) cell        { return cell{kind: text, string: s} }
@@ -37,11 +38,25 @@ func momentOf(t time.Time) cell   { return cell{kind: moment, number: t.UnixMicr
 
 func countOf[N int32 | int64](n N) cell { return cell{kind: count, number: int64(n)} }
 
-func percentOf(f reports.Figure) cell { return cell{kind: percent, number: int64(f)} }
+// maxExact is the first number of hundredths whose float may have other fraction digits.
+const maxExact = 1_000_000_000_000_000
+
+func percentOf(f reports.Figure) cell {
+	if n, fits := f.Int64(); fits && n > -maxExact && n < maxExact {
+		return cell{kind: percent, number: n}
+	}
+	return cell{kind: long, string: string(f.Append(nil))}
+}
 
 // figureOf returns an empty cell for nil.
 func figureOf(f *reports.Figure, u reports.Unit) cell {
-	return optional(f, func(f reports.Figure) cell { return cell{kind: kindOf[u], number: int64(f)} })
+	return optional(f, func(f reports.Figure) cell {
+		if u == reports.Percent {
+			return percentOf(f)
+		}
+		n, _ := f.Int64() // money and counts have 64 bits
+		return cell{kind: kindOf[u], number: n}
+	})
 }
 
 // nameOf returns an empty cell unless withNames is set.

@@ -247,6 +247,7 @@ func newStyles(book *excelize.File) (styles, error) {
 		amount:  {NumFmt: 4}, // #,##0.00
 		percent: {NumFmt: 2}, // 0.00
 		moment:  {CustomNumFmt: new("yyyy-mm-dd hh:mm:ss")},
+		long:    {NumFmt: 49},
 	} {
 		var err error
 		if s[k], err = book.NewStyle(&style); err != nil {
@@ -375,7 +376,7 @@ func (w *rowWriter) addRow(values []cell, style func(kind) string) {
 			continue
 		}
 		w.xml.WriteString(`<c r="` + w.columns[i] + number + `"` + style(v.kind))
-		if v.kind == text {
+		if v.kind == text || v.kind == long {
 			w.xml.WriteString(` t="inlineStr"><is><t xml:space="preserve">`)
 			_ = xml.EscapeText(&w.xml, []byte(escapeCodes(cut(v.string)))) // no error in memory
 			w.xml.WriteString(`</t></is></c>`)

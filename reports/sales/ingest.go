@@ -198,7 +198,7 @@ func (b *orderBatch) read(q *pgx.Batch) {
 	}
 	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
 	if b.refusesEach {
-		tenancy.QueueQuota(q, &b.quota)
+		tenancy.QueueQuota(q, b.tenant, &b.quota)
 	}
 	queueExportedProducts(q, b.tenant, slices.SortedFunc(maps.Keys(exported), soldKey.compare), &b.exported)
 }

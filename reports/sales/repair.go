@@ -141,9 +141,10 @@ func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Lo
 		}
 		changed += n
 	}
+	// The rows by day show that the day has changed.
 	_, err = tx.Exec(ctx, `
 		delete from sales_rollups
-		 where tenant_id = $1 and orders = 0 and items = 0 and refund_count = 0`, tenant)
+		 where tenant_id = $1 and kind <> `+sums.ByDay.SQL()+` and orders = 0 and items = 0 and refund_count = 0`, tenant)
 	if err != nil {
 		return 0, err
 	}

@@ -219,7 +219,7 @@ func TestChangeZoneMovesOrdersToTheDaysOfTheZone(t *testing.T) {
 	s.mustIngest(t, later)
 	var day time.Time
 	var orders int64
-	const rollup = `select day, orders from sales_rollups where kind = 1`
+	const rollup = `select day, orders from sales_rollups where kind = 1 and orders > 0`
 	if err := s.MustSuper(t).QueryRow(t.Context(), rollup).Scan(&day, &orders); err != nil {
 		t.Fatal(err)
 	}

@@ -201,6 +201,56 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	return page, s.addKeyNames(ctx, tenant, page.Entries)
 }
 
+// maxTransaction is longer than a transaction takes that records changes.
+const maxTransaction = 10 * time.Minute
+
+// findTime searches the last epoch that began before a time for the first row of that time. Rows are almost in the
+// order of their times: a transaction records them after it got its id.
+const findTime = `
+with recursive search (epoch, low, high) as (
+    select coalesce((
+               select epoch
+                 from feed_epochs
+                where tenant_id = $1 and epoch <= extract(epoch from $2::timestamptz)
+                order by epoch desc
+                limit 1), 0), 0::bigint, 1::bigint << 62
+     union all
+    select s.epoch, case when e.is_earlier then m.middle else s.low end, case when e.is_earlier then s.high else m.middle end
+      from search s
+     cross join lateral (select (s.low + s.high) / 2 as middle offset 0) m
+     cross join lateral (
+           select coalesce((
+                      select at
+                        from changes
+                       where tenant_id = $1 and epoch = s.epoch and xid >= m.middle
+                       order by xid, seq
+                       limit 1) < $2, false) as is_earlier
+           offset 0
+           ) e
+     where s.high - s.low > 1
+)
+select epoch, case when epoch = ` + current + ` then least(max(low), ` + xmin + `) else max(low) end as xid
+  from search
+ group by epoch`
+
+// Since returns a cursor before all entries of a time or later. Some entries after it can be earlier. It returns
+// ErrExpired if the time is before the retention.
+func (s *Store) Since(ctx context.Context, tenant tenancy.ID, at time.Time) (Cursor, error) {
+	if time.Since(at) > s.retention {
+		return Cursor{}, fmt.Errorf("find a time in the changes: %w", ErrExpired)
+	}
+	at = at.Add(-maxTransaction)
+	s.db.StayOnPrimary(ctx)
+	found, err := tenancy.One[struct{ Epoch, XID int64 }](ctx, s.db, tenant, findTime, tenant, at)
+	if err != nil {
+		return Cursor{}, fmt.Errorf("find a time in the changes: %w", err)
+	}
+	if found.Epoch == 0 {
+		return Start, nil
+	}
+	return Cursor{Epoch: found.Epoch, XID: found.XID, Time: at.UTC().Truncate(time.Second)}, nil
+}
+
 // addKeyNames sets the names of the keys. On a cluster, the keys are on the coordinator.
 func (s *Store) addKeyNames(ctx context.Context, tenant tenancy.ID, entries []Entry) error {
 	var ids []int64

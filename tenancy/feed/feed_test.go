@@ -193,3 +193,43 @@ func TestWritersAfterAStartDoNotWaitForEachOther(t *testing.T) {
 		defer tx.Rollback(t.Context())
 	}
 }
+
+func TestTheFeedIsReadSinceATime(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	s := New(d.DB, MinRetention)
+	tenant := d.MustTenant(t, "shop").ID
+	if got, err := s.Since(t.Context(), tenant, time.Now()); err != nil {
+		t.Fatalf("Since before the first change = %v, %v", got, err)
+	}
+	_, err := d.DB.Exec(t.Context(), tenant, `
+		with epoch as (
+		     insert into feed_epochs (tenant_id, epoch, system, timeline, relation, started_at)
+		     values ($1, 1, 0, 'first', 0, now() - interval '1 hour'))
+		insert into changes (tenant_id, epoch, xid, at, action, types, ids)
+		select $1, 1, 1 + age, now() - interval '1 minute' * (500 - age), 'created', '{seller}', array[age::text]
+		  from generate_series(0, 500) age`, tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for _, minutes := range []time.Duration{0, 1, 17, 250, 489, 490, 501, 1000} {
+		since := now.Add(-minutes * time.Minute)
+		after, err := s.Since(t.Context(), tenant, since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := s.Read(t.Context(), tenant, Query{After: after, IsStored: true, Types: []string{"seller"}, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Ten minutes are added for transactions that recorded a change late.
+		want := min(501, int(minutes)+int(maxTransaction/time.Minute))
+		if n := len(page.Entries); n < want || n > want+2 {
+			t.Errorf("%d minutes ago: %d entries, want about %d", minutes, n, want)
+		}
+	}
+	if _, err := s.Since(t.Context(), tenant, now.Add(-MinRetention-time.Minute)); !errors.Is(err, ErrExpired) {
+		t.Errorf("before the retention: %v, want ErrExpired", err)
+	}
+}

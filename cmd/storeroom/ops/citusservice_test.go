@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -555,14 +554,4 @@ func mustLock(t *testing.T, address, query string, args ...any) pgx.Tx {
 		t.Fatal(err)
 	}
 	return tx
-}
-
-// try runs a command and returns its error.
-func (h *service) try(t *testing.T, args ...string) error {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Dir, cmd.Env = h.dir, h.environ
-	out, err := cmd.CombinedOutput()
-	t.Logf("storeroom %s: %v: %s", strings.Join(args, " "), err, out)
-	return err
 }

@@ -175,6 +175,16 @@ func (h *service) run(t *testing.T, stdin string, result any, args ...string) {
 	}
 }
 
+// try runs a command and returns its error.
+func (h *service) try(t *testing.T, args ...string) error {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir, cmd.Env = h.dir, h.environ
+	out, err := cmd.CombinedOutput()
+	t.Logf("storeroom %s: %v: %s", strings.Join(args, " "), err, out)
+	return err
+}
+
 // key is the JSON form of an API key.
 type key struct {
 	ID  int64  `json:"id"`

@@ -46,6 +46,17 @@ select period, channel, key,
 --     Index Scan using sales_rollups_pkey on sales_rollups
 --     Index Scan using channels_pkey on channels (SubPlan)
 
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
 with sales as (
      select null::int as period, o.channel, 0::bigint as key, o.placed_at as at,
             1::bigint as orders,

@@ -78,3 +78,14 @@ select period, channel, key,
 --             Index Only Scan using unpacked_sums_month on unpacked_sums
 --           Function Scan
 --         Index Scan using sales_rollups_pkey on sales_rollups
+
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups

@@ -219,3 +219,14 @@ select period, channel, key,
 --     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Limit (SubPlan)
 --       Index Scan using sold_products_seller on sold_products
+
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups

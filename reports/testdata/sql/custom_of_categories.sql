@@ -111,3 +111,14 @@ from (
 --           Index Scan using order_items_sold on order_items
 --         Hash
 --           Index Scan using cancellations_created on cancellations
+
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups

@@ -95,6 +95,17 @@ select period, channel, key,
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
 
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
 select string_agg(int8send(g.key), '')
  from unnest($2::bigint[]) g (key)
 where exists (

@@ -98,6 +98,27 @@ select period, channel, key,
 --     Index Scan using sales_rollups_pkey on sales_rollups
 --     Index Scan using channels_pkey on channels (SubPlan)
 
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
+select day
+ from sales_rollups
+where tenant_id = $1 and kind = 1 and orders > 0
+order by day
+limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
 select p.customer_ids, p.guests
   from packed_customers p
  where p.tenant_id = $1

@@ -3,6 +3,17 @@ select timezone from sales_zones where tenant_id = $1
 -- Plan on PostgreSQL 15:
 --   Index Scan using sales_zones_pkey on sales_zones
 
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
             0::bigint as orders,

@@ -760,6 +760,17 @@ full join (
 --                 Bitmap Heap Scan on sold_products
 --                   Bitmap Index Scan using sold_products_seller
 
+select max(changed_at) as changed_at
+ from sales_rollups
+where tenant_id = $1
+  and kind = 1
+  and day >= $2
+  and day <= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
 select id, first_id
  from sold_products
 where tenant_id = $1
