@@ -134,6 +134,29 @@ func TestOrdersAboveTheQuotaFail(t *testing.T) {
 	a.mustEqualARecount(t)
 }
 
+// A stored response counts, so a full tenant gets none for what stores something, or would if there were room.
+func TestStoredResponsesStayWithinAQuota(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	product := "/api/products/" + a.mustID(t, "/api/products", bulkItem("A", 2_000))
+	a.mustSetQuota(t, a.mustQuota(t).Storage+10, 100)
+	a.tryAll(t, []call{
+		{name: "order", method: "POST", path: "/api/orders", body: order("a"), header: keyed("order"), wantStatus: 403,
+			wantCode: QuotaExceeded, want: []string{"quota.storage"}},
+		{name: "order without a key", method: "POST", path: "/api/orders", body: order("a"), wantStatus: 201},
+		{name: "bulk", method: "POST", path: "/api/products/bulk", body: `{"items":[` + bulkItem("B", 20) + `]}`,
+			header: keyed("bulk"), wantStatus: 403, wantCode: QuotaExceeded},
+		{name: "prices", method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"A","price":2}]}`,
+			header: keyed("prices"), wantStatus: 200},
+		{name: "adjust", method: "POST", path: product + "/inventory/adjust", body: `{"type":"add","quantity":1}`,
+			header: keyed("adjust"), wantStatus: 200},
+		{name: "refund", method: "POST", path: "/api/orders/a/refunds", body: `{"amount":1,"refunded_at":"2026-03-02T00:00:00Z"}`,
+			header: keyed("refund"), wantStatus: 201},
+		{name: "cancel", method: "POST", path: "/api/orders/a/cancel", header: keyed("cancel"), wantStatus: 200},
+	})
+	a.mustEqualARecount(t)
+}
+
 // Each connection can exceed the quota by one request.
 func TestConcurrentRequestsExceedAQuotaAtMostOnceEach(t *testing.T) {
 	t.Parallel()
@@ -171,13 +194,20 @@ func TestUncountedTenantsAreNotRefused(t *testing.T) {
 func TestAPlanWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
+	a.mustProduct(t, bulkItem("B", 0))
 	plan := a.mustPlan(t, "/api/products/bulk?plan=true", `{"items":[`+bulkItem("A", 2_000)+`]}`)
+	prices := a.mustPlan(t, "/api/products/bulk?plan=true", `{"items":[{"sku":"B","price":2}]}`)
 	a.mustSetQuota(t, 1_500, 1_000)
 	got := a.try(t, call{method: "POST", path: fmt.Sprintf("/api/plans/%d/apply", plan.Data.ID), wantStatus: 202})
 	applied := mustDecode[planResponse](t, got.body)
 	if applied.Data.State != changeplan.Applying || applied.Data.Failure == nil ||
 		!strings.Contains(*applied.Data.Failure, "of 1,500 bytes are used") {
 		t.Fatalf("the plan is %s, failure %v", applied.Data.State, applied.Data.Failure)
+	}
+	// It does not delay a plan that stores nothing.
+	got = a.send(t, call{method: "POST", path: fmt.Sprintf("/api/plans/%d/apply", prices.Data.ID)})
+	if other := mustDecode[planResponse](t, got.body); other.Data.State != changeplan.Applied {
+		t.Errorf("the other plan is %s, %s", other.Data.State, got.body)
 	}
 	a.mustSetQuota(t, 1_000_000, 1_000)
 	a.execAtTenant(t, `update change_plans set lease_until = now()`)

@@ -121,7 +121,7 @@ create function copy_quota(of_tenant bigint, more_storage bigint, more_records b
 $$;
 revoke execute on function copy_quota from public;
 
--- check_quota fails if a quota does not allow what a statement stores, or the disk is nearly full. app.disk_reserve is set
+-- check_quota fails if a quota does not allow what a statement has stored, or the disk is nearly full. app.disk_reserve is set
 -- by instances that know the size of the database. app.grows makes the stored response of the transaction subject to the
 -- quota too.
 create function check_quota(of_tenant bigint, more_storage bigint, more_records bigint) returns void
@@ -135,12 +135,12 @@ begin
         end if;
         perform set_config('app.grows', 'on', true);
         select * into quota from public.read_quota(of_tenant);
-        if more_storage > 0 and quota.storage + more_storage > quota.storage_limit then
+        if more_storage > 0 and quota.storage > quota.storage_limit then
             raise 'the quota of storage is exceeded' using errcode = 'SR006',
-                detail = format('storage %s %s', quota.storage, quota.storage_limit);
-        elsif more_records > 0 and quota.records + more_records > quota.records_limit then
+                detail = format('storage %s %s', quota.storage - more_storage, quota.storage_limit);
+        elsif more_records > 0 and quota.records > quota.records_limit then
             raise 'the quota of records is exceeded' using errcode = 'SR006',
-                detail = format('records %s %s', quota.records, quota.records_limit);
+                detail = format('records %s %s', quota.records - more_records, quota.records_limit);
         end if;
     end if;
 end $$;
@@ -154,14 +154,14 @@ declare
     backend_slot constant smallint := pg_backend_pid() % 64;
 begin
     if more_storage <> 0 or more_records <> 0 then -- otherwise null: the statement has no rows
-        if refusable then
-            perform public.check_quota(of_tenant, more_storage, more_records);
-        end if;
         perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
         insert into public.quota_counts as c (tenant_id, slot, storage, records)
         values (of_tenant, backend_slot, more_storage, more_records)
             on conflict (tenant_id, slot) do update
            set storage = c.storage + excluded.storage, records = c.records + excluded.records;
+        if refusable then
+            perform public.check_quota(of_tenant, more_storage, more_records);
+        end if;
     end if;
 end $$;
 revoke execute on function add_to_quota from public;
@@ -370,6 +370,9 @@ declare
 begin
     case tg_table_name
     when 'products' then
+        if current_setting('app.recorded', true) is distinct from statement_timestamp()::text then
+            return null; -- record_products counts
+        end if;
         bytes := public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
                  - public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images);
         refusable := bytes > 0;
@@ -397,7 +400,9 @@ end $$;
 revoke execute on function count_quota_of_row from public;
 
 create trigger count_quota_rows after update of sku, name, description, bin_location, upc, tags, images on products
-    for each row when (current_setting('app.recorded', true) = statement_timestamp()::text)
+    for each row when (
+        public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
+        <> public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images))
     execute function count_quota_of_row();
 create trigger count_quota_inserts after insert on inventory_adjustments
     referencing new table as changed_rows for each statement
@@ -497,4 +502,58 @@ begin
         skipped := next_tenant_with_work(of_task, after_tenant);
     end case;
     return skipped;
+end $$;
+
+-- A plan that waits for room has a lease without a worker, which delays no other plan of the tenant.
+create or replace function claim_due_change_plan(by_worker uuid, seconds integer, after_tenant bigint, of_tenant bigint, of_plan bigint, of_long boolean)
+    returns table (tenant bigint, plan bigint)
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    for tenant in
+        select t.id
+          from tenants t
+         where of_tenant is null and t.id > after_tenant and t.suspended_at is null and t.due_change_plans > 0
+         union all
+        select t.id from tenants t where t.id = of_tenant
+         order by 1
+    loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        if of_plan is null then
+            select p.id into plan
+              from change_plans p
+             where p.tenant_id = tenant
+               and p.state in ('planning', 'applying', 'undoing')
+               and (of_long is null or p.is_long = of_long)
+               and (p.state <> 'planning'
+                    or exists (select from change_plan_files f where f.tenant_id = tenant and f.plan_id = p.id))
+               and (p.worker is not null or p.lease_until is null or p.lease_until <= clock_timestamp())
+             order by p.id
+             limit 1
+               for update skip locked;
+        else
+            select p.id into plan
+              from change_plans p
+             where p.tenant_id = tenant and p.id = of_plan
+               for update skip locked;
+        end if;
+        continue when plan is null;
+        continue when not pg_try_advisory_xact_lock(hashtextextended('change plans of tenant ' || tenant, 0));
+        continue when exists (
+            select from change_plans p
+             where p.tenant_id = tenant and p.worker is not null
+               and p.lease_until is not null and p.lease_until > clock_timestamp());
+        update change_plans p
+           set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
+         where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
+        continue when found;
+        update change_plans p
+           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds),
+               attempts = p.attempts + 1
+         where p.tenant_id = tenant and p.id = plan;
+        return next;
+        exit;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
 end $$;

@@ -245,7 +245,7 @@ CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, wareho
 CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (current_setting('app.recorded'::text, true) = statement_timestamp()::text) EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images) <> product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images)) EXECUTE FUNCTION count_quota_of_row();
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
@@ -2940,6 +2940,7 @@ begin
                and (of_long is null or p.is_long = of_long)
                and (p.state <> 'planning'
                     or exists (select from change_plan_files f where f.tenant_id = tenant and f.plan_id = p.id))
+               and (p.worker is not null or p.lease_until is null or p.lease_until <= clock_timestamp())
              order by p.id
              limit 1
                for update skip locked;
@@ -2953,7 +2954,8 @@ begin
         continue when not pg_try_advisory_xact_lock(hashtextextended('change plans of tenant ' || tenant, 0));
         continue when exists (
             select from change_plans p
-             where p.tenant_id = tenant and p.lease_until is not null and p.lease_until > clock_timestamp());
+             where p.tenant_id = tenant and p.worker is not null
+               and p.lease_until is not null and p.lease_until > clock_timestamp());
         update change_plans p
            set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
          where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
@@ -4189,12 +4191,12 @@ begin
         end if;
         perform set_config('app.grows', 'on', true);
         select * into quota from public.read_quota(of_tenant);
-        if more_storage > 0 and quota.storage + more_storage > quota.storage_limit then
+        if more_storage > 0 and quota.storage > quota.storage_limit then
             raise 'the quota of storage is exceeded' using errcode = 'SR006',
-                detail = format('storage %s %s', quota.storage, quota.storage_limit);
-        elsif more_records > 0 and quota.records + more_records > quota.records_limit then
+                detail = format('storage %s %s', quota.storage - more_storage, quota.storage_limit);
+        elsif more_records > 0 and quota.records > quota.records_limit then
             raise 'the quota of records is exceeded' using errcode = 'SR006',
-                detail = format('records %s %s', quota.records, quota.records_limit);
+                detail = format('records %s %s', quota.records - more_records, quota.records_limit);
         end if;
     end if;
 end $function$;
@@ -4209,14 +4211,14 @@ declare
     backend_slot constant smallint := pg_backend_pid() % 64;
 begin
     if more_storage <> 0 or more_records <> 0 then -- otherwise null: the statement has no rows
-        if refusable then
-            perform public.check_quota(of_tenant, more_storage, more_records);
-        end if;
         perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
         insert into public.quota_counts as c (tenant_id, slot, storage, records)
         values (of_tenant, backend_slot, more_storage, more_records)
             on conflict (tenant_id, slot) do update
            set storage = c.storage + excluded.storage, records = c.records + excluded.records;
+        if refusable then
+            perform public.check_quota(of_tenant, more_storage, more_records);
+        end if;
     end if;
 end $function$;
 revoke execute on function add_to_quota(bigint,bigint,bigint,boolean) from public;
@@ -4257,6 +4259,9 @@ declare
 begin
     case tg_table_name
     when 'products' then
+        if current_setting('app.recorded', true) is distinct from statement_timestamp()::text then
+            return null; -- record_products counts
+        end if;
         bytes := public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
                  - public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images);
         refusable := bytes > 0;

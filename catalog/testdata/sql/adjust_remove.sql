@@ -4,12 +4,6 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
 SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -22,11 +16,11 @@ values (of_tenant, backend_slot, more_storage, more_records)
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on quota_counts
 
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
 
 -- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
 select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
@@ -54,8 +48,7 @@ update products
   from stocked
  where products.tenant_id = $1 and products.id = stocked.product_id
 returning products.id, products.quantity, stocked.warehouse_id,
-       (select set_config('app.recorded', statement_timestamp()::text, true)
-               || set_config('app.same_size', statement_timestamp()::text, true))
+       (select set_config('app.recorded', statement_timestamp()::text, true))
 ), recorded as (
 insert into changes (tenant_id, epoch, action, types, changed, ids)
 select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}', array[id::text]

@@ -43,29 +43,6 @@ select exists (select from products where tenant_id = $1 and sku = $2 and id <> 
 --   Index Only Scan using warehouses_pkey on warehouses (InitPlan)
 --   Index Scan using warehouses_default on warehouses (InitPlan)
 
-select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
-                      from (
-select n.tenant_id,
-       public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
-  from new_rows n
- union all
-select o.tenant_id,
-       -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
-  from old_rows o
-) r
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Append
---       Named Tuplestore Scan
---       Named Tuplestore Scan
-
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
-
--- Plan on PostgreSQL 15:
-
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
 -- Plan on PostgreSQL 15:
@@ -119,6 +96,23 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
 --           Sort
 --             Named Tuplestore Scan
 
+SELECT public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
+from (
+     select n.tenant_id,
+            public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+       from new_rows n
+      union all
+     select o.tenant_id,
+            -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+       from old_rows o
+     ) r
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Named Tuplestore Scan
+--       Named Tuplestore Scan
+
 update products
    set quantity = $3, updated_at = clock_timestamp()
  where tenant_id = $1 and id = $2
@@ -142,12 +136,6 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --       Sort
 --         Function Scan on jsonb_to_recordset
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
 SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -159,6 +147,12 @@ values (of_tenant, backend_slot, more_storage, more_records)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,

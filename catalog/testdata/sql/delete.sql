@@ -30,12 +30,6 @@ select warehouse_id, quantity
 -- Plan on PostgreSQL 15:
 --   Index Scan using stock_pkey on stock
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
 SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -48,11 +42,11 @@ values (of_tenant, backend_slot, more_storage, more_records)
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on quota_counts
 
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
 
 -- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
@@ -104,9 +98,15 @@ SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+select o.tenant_id, backend_slot, o.status, -count(*),
+       -sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+       -count(*)
+  from old_rows o
+ group by 1, 3
+on conflict (tenant_id, slot, status) do update
+   set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+       records = c.records + excluded.records
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_counts
@@ -128,16 +128,6 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --         Append
 --           Values Scan
 --           Function Scan on unnest
-
-select min(c.tenant_id) as tenant,
-count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
-                then count(*) filter (where c.quantity > 0) else 0 end as records,
-sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
-                      from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
 
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 

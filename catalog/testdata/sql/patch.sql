@@ -78,29 +78,6 @@ on conflict (tenant_id, tag, product_id) do update
 --   ModifyTable Insert on product_tags
 --     ProjectSet
 
-select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
-                      from (
-select n.tenant_id,
-       public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
-  from new_rows n
- union all
-select o.tenant_id,
-       -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
-  from old_rows o
-) r
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Append
---       Named Tuplestore Scan
---       Named Tuplestore Scan
-
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
-
--- Plan on PostgreSQL 15:
-
 current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
 select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 
@@ -159,12 +136,6 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --       Sort
 --         Function Scan on jsonb_to_recordset
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
 SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -176,6 +147,12 @@ values (of_tenant, backend_slot, more_storage, more_records)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
