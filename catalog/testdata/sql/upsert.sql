@@ -312,10 +312,6 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
 --           Sort
 --             Named Tuplestore Scan
 
-SELECT public.check_quota(of_tenant, more_storage, more_records)
-
--- Plan on PostgreSQL 15:
-
 SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -327,6 +323,10 @@ values (of_tenant, backend_slot, more_storage, more_records)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on quota_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
 
 SELECT public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
 from (

@@ -183,29 +183,6 @@ select
 --       LockRows
 --         Index Scan using customers_pkey on customers
 
-select min(r.tenant_id) as tenant, sum(r.bytes)::bigint as bytes, 0::bigint as records
-                      from (
-select n.tenant_id,
-       public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
-  from new_rows n
- union all
-select o.tenant_id,
-       -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
-  from old_rows o
-) r
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Append
---       Named Tuplestore Scan
---       Named Tuplestore Scan
-
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
-
--- Plan on PostgreSQL 15:
-
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
 -- Plan on PostgreSQL 15:
@@ -259,20 +236,58 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
 --           Sort
 --             Named Tuplestore Scan
 
+SELECT public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
+from (
+     select n.tenant_id,
+            public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+       from new_rows n
+      union all
+     select o.tenant_id,
+            -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+       from old_rows o
+     ) r
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Named Tuplestore Scan
+--       Named Tuplestore Scan
+
 SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
 
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+with added as materialized (
+     select n.tenant_id, n.status, count(*) as count,
+            count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                            then count(*) filter (where n.quantity > 0) else 0 end as records,
+            sum(public.product_bytes(
+                n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint as storage
+       from new_rows n
+      group by 1, 2
+), counted as (
+     insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+     select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+     on conflict (tenant_id, slot, status) do update
+        set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+            records = c.records + excluded.records
+)
+select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+                       from added a
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on product_counts
---     Aggregate
+--   Aggregate
+--     Aggregate (CTE added)
 --       Named Tuplestore Scan
+--     ModifyTable Insert on product_counts (CTE counted)
+--       CTE Scan on added
+--     CTE Scan on added
+
+SELECT public.check_quota(total.tenant, total.storage, total.records)
+
+-- Plan on PostgreSQL 15:
 
 insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
 select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
@@ -289,16 +304,6 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --         Append
 --           Values Scan
 --           Function Scan on unnest
-
-select min(c.tenant_id) as tenant,
-count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
-                then count(*) filter (where c.quantity > 0) else 0 end as records,
-sum(public.product_bytes(c.sku, c.name, c.description, c.bin_location, c.upc, c.tags, c.images))::bigint as bytes
-                      from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
 
 insert into public.changes (tenant_id, epoch, action, types, ids)
 select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{product,stock}', array_agg(n.id::text)
@@ -349,12 +354,6 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --       Sort
 --         Function Scan on jsonb_to_recordset
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
 SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -366,6 +365,12 @@ values (of_tenant, backend_slot, more_storage, more_records)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,

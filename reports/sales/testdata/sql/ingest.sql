@@ -75,26 +75,13 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Aggregate (SubPlan)
 --       Index Scan using sold_products_sku on sold_products
 
-select sum(q.storage), sum(q.records), bool_or(q.slot = -1)
-                                      from quota_counts q
-where q.tenant_id = tenant
+select storage, records, storage_limit, records_limit from read_quota($1)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using quota_counts_pkey on quota_counts
-
-select case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
-      case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
-                                         from tenants t
-where t.id = tenant
-
--- Plan on PostgreSQL 15:
---   Index Scan using tenants_pkey on tenants
-
-select storage, records, storage_limit, records_limit, counted from read_quota()
-
--- Plan on PostgreSQL 15:
---   Function Scan on read_quota
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
 
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
@@ -173,12 +160,15 @@ on conflict (tenant_id, number) do update
 --   ModifyTable Insert on customers
 --     Function Scan
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) + sum(c.items) as records
-from changed_rows c
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
+  from changed_rows c
+ group by c.tenant_id
 
 -- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
 
 SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
 
@@ -192,21 +182,28 @@ values (of_tenant, backend_slot, more_storage, more_records)
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on quota_counts
 
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
+SELECT set_config('app.grows', 'on', true)
 
 -- Plan on PostgreSQL 15:
 
-insert into public.changes (tenant_id, epoch, action, types, ids)
-select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
-  from changed_rows c
- group by c.tenant_id
+select *            from public.read_quota(of_tenant)
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on changes
---     Aggregate
---       Named Tuplestore Scan
+--   Aggregate
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, sign * (count(*) + sum(c.items)), tg_argv[0] = 'created')
+from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
 

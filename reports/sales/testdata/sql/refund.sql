@@ -86,30 +86,6 @@ select nextval('refunds_id_seq') as id
 -- Plan on PostgreSQL 15:
 --   Function Scan on generate_series
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
-SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
-
--- Plan on PostgreSQL 15:
-
-insert into public.quota_counts as c (tenant_id, slot, storage, records)
-values (of_tenant, backend_slot, more_storage, more_records)
-    on conflict (tenant_id, slot) do update
-   set storage = c.storage + excluded.storage, records = c.records + excluded.records
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on quota_counts
-
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
-
--- Plan on PostgreSQL 15:
-
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
 -- Plan on PostgreSQL 15:
@@ -131,6 +107,24 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', arra
 --   ModifyTable Insert on changes
 --     Aggregate
 --       Named Tuplestore Scan
+
+SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, backend_slot, more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, sign * count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 insert into public.changes (tenant_id, epoch, action, types, changed, ids)
 select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name

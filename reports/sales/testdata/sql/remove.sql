@@ -233,30 +233,6 @@ DELETE FROM ONLY "public"."refund_items" WHERE $1 OPERATOR(pg_catalog.=) "tenant
 --   ModifyTable Delete on refund_items
 --     Index Scan using refund_items_pkey on refund_items
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) as records              from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
-SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
-
--- Plan on PostgreSQL 15:
-
-insert into public.quota_counts as c (tenant_id, slot, storage, records)
-values (of_tenant, backend_slot, more_storage, more_records)
-    on conflict (tenant_id, slot) do update
-   set storage = c.storage + excluded.storage, records = c.records + excluded.records
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on quota_counts
-
-SELECT public.add_to_quota(counted.tenant, sign * counted.bytes, sign * counted.records,
-tg_op <> 'DELETE' and tg_argv[0] in ('products', 'orders')
-and (counted.bytes > 0 or counted.records > 0))
-
--- Plan on PostgreSQL 15:
-
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
 -- Plan on PostgreSQL 15:
@@ -278,6 +254,24 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', arra
 --   ModifyTable Insert on changes
 --     Aggregate
 --       Named Tuplestore Scan
+
+SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, backend_slot, more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, sign * count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 insert into public.changes (tenant_id, epoch, action, types, changed, ids)
 select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
@@ -329,13 +323,6 @@ DELETE FROM ONLY "public"."refunds" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" 
 --   ModifyTable Delete on refunds
 --     Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
-select min(c.tenant_id) as tenant, 0::bigint as bytes, count(*) + sum(c.items) as records
-from changed_rows c
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Named Tuplestore Scan
-
 insert into public.changes (tenant_id, epoch, action, types, ids)
 select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
   from changed_rows c
@@ -345,6 +332,13 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array
 --   ModifyTable Insert on changes
 --     Aggregate
 --       Named Tuplestore Scan
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, sign * (count(*) + sum(c.items)), tg_argv[0] = 'created')
+from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 DELETE FROM ONLY "public"."taken_stock" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "order_id" AND $3 OPERATOR(pg_catalog.=) "line"
 
