@@ -340,7 +340,7 @@ end $$;
 create function count_quota() returns trigger
     language plpgsql as $$
 begin
-    case tg_table_name
+    case tg_argv[0] -- rows of partitions have other names of tables
     when 'inventory_adjustments' then
         perform public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c;
     when 'change_plan_parts' then
@@ -368,7 +368,7 @@ declare
     bytes bigint;
     refusable boolean := false;
 begin
-    case tg_table_name
+    case tg_argv[0] -- rows of partitions have other names of tables
     when 'products' then
         if current_setting('app.recorded', true) is distinct from statement_timestamp()::text then
             return null; -- record_products counts
@@ -403,27 +403,27 @@ create trigger count_quota_rows after update of sku, name, description, bin_loca
     for each row when (
         public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
         <> public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images))
-    execute function count_quota_of_row();
+    execute function count_quota_of_row('products');
 create trigger count_quota_inserts after insert on inventory_adjustments
     referencing new table as changed_rows for each statement
     when (current_setting('app.counted', true) is distinct from statement_timestamp()::text)
-    execute function count_quota();
+    execute function count_quota('inventory_adjustments');
 create trigger count_quota_rows after insert or update of rows, result on change_plan_parts
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('change_plan_parts');
 create trigger count_quota_deletes after delete on change_plan_parts
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('change_plan_parts');
 create trigger count_quota_rows after insert on change_plan_files
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('change_plan_files');
 create trigger count_quota_deletes after delete on change_plan_files
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('change_plan_files');
 create trigger count_quota_rows after update of body on idempotency_keys
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('idempotency_keys');
 create trigger count_quota_deletes after delete on idempotency_keys
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('idempotency_keys');
 create trigger count_quota_rows after insert or update of response on webhook_deliveries
-    for each row execute function count_quota_of_row();
+    for each row execute function count_quota_of_row('webhook_deliveries');
 create trigger count_quota_deletes after delete on webhook_deliveries
-    referencing old table as changed_rows for each statement execute function count_quota();
+    referencing old table as changed_rows for each statement execute function count_quota('webhook_deliveries');
 
 -- recount_quotas counts the rows of the next tenant. One statement compares them with the counts, so that it misses no
 -- transaction, and the difference is added, so that no transaction waits. It locks and writes rows last, because readers

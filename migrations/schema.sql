@@ -245,7 +245,7 @@ CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, wareho
 CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images) <> product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images)) EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images) <> product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images)) EXECUTE FUNCTION count_quota_of_row('products');
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
@@ -332,7 +332,7 @@ comment on column inventory_adjustments.order_number is 'The order that changed 
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota();
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
@@ -375,8 +375,8 @@ create table idempotency_keys (
 );
 comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('idempotency_keys');
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('idempotency_keys');
 alter table idempotency_keys alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
@@ -1046,8 +1046,8 @@ comment on table change_plan_parts is 'Parts of plans. A part is applied, and un
 comment on column change_plan_parts.skipped is 'Rows that were not applied, or not undone, because something else has changed them.';
 comment on column change_plan_parts.rows is 'What to change: JSON, compressed with Zstandard.';
 comment on column change_plan_parts.result is 'What undoing needs, and the rows that were skipped: JSON, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_parts');
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_parts');
 alter table change_plan_parts alter tenant_id set statistics 0;
 alter table change_plan_parts enable row level security, force row level security;
 create policy tenant on change_plan_parts for all to public
@@ -1069,8 +1069,8 @@ create table change_plan_files (
 );
 comment on table change_plan_files is 'Files from which an instance computes a plan, until the plan is applied or cancelled.';
 comment on column change_plan_files.bytes is 'A part of the file, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_files');
+CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_files');
 alter table change_plan_files alter tenant_id set statistics 0;
 alter table change_plan_files enable row level security, force row level security;
 create policy tenant on change_plan_files for all to public
@@ -1308,8 +1308,8 @@ comment on table webhook_deliveries is 'Attempts to deliver a message of the las
 comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
 comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota();
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row();
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('webhook_deliveries');
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
 create policy tenant on webhook_deliveries for all to public
@@ -4229,7 +4229,7 @@ CREATE OR REPLACE FUNCTION public.count_quota()
  LANGUAGE plpgsql
 AS $function$
 begin
-    case tg_table_name
+    case tg_argv[0] -- rows of partitions have other names of tables
     when 'inventory_adjustments' then
         perform public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c;
     when 'change_plan_parts' then
@@ -4257,7 +4257,7 @@ declare
     bytes bigint;
     refusable boolean := false;
 begin
-    case tg_table_name
+    case tg_argv[0] -- rows of partitions have other names of tables
     when 'products' then
         if current_setting('app.recorded', true) is distinct from statement_timestamp()::text then
             return null; -- record_products counts
