@@ -21,7 +21,7 @@
 //	others                    one of them
 //	tag with others           product_tags, then products  the same as for the ids
 //	updated_since             products and ledger          the same as for the ids
-//	search, any filter        search_products              search_products
+//	search, any filter        find_products                find_products
 //
 // Triggers write product_counts, facet_counts, product_tags and low_products, which the overview
 // reads. testdata/sql has the queries and their plans.

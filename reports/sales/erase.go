@@ -32,6 +32,7 @@ func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string,
 			   set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
 			 where tenant_id = $1 and number = $2
 			returning id`, tenant, id)
+		queueCustomerTexts(q, tenant, []Customer{{ID: id}})
 	})
 	if err == nil && len(erased) == 0 {
 		err = tenancy.ErrNotFound

@@ -32,6 +32,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 const (
@@ -154,6 +155,7 @@ func (i *instance) createServer(
 	for _, task := range tenancy.Tasks {
 		go task.RunPeriodically(ctx, i.db, i.logger)
 	}
+	go textfill.FillPeriodically(ctx, i.db, i.logger, catalog.Texts, sales.Texts)
 	go i.media.DeleteUnusedPeriodically(ctx, i.db, i.logger)
 	go plans.RunPeriodically(ctx, i.logger)
 	go changes.PollPeriodically(ctx, i.logger)
