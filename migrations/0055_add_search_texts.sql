@@ -142,8 +142,9 @@ revoke execute on function next_unfilled_tenant from public;
 grant execute on function next_unfilled_tenant to storeroom_runtime;
 
 -- find_products is search_products with the texts: patterns are compared with them, and earlier_patterns with
--- products.search while the tenant has unfilled texts. Few hits are looked up, and many are found in one pass over the
--- products of the tenant: the + in a condition keeps PostgreSQL from looking up each.
+-- products.search while the tenant has unfilled texts. Few hits are looked up. Many are found in one pass over the
+-- products of the tenant, which without filters can follow an index and end with the page: the + in a condition keeps
+-- PostgreSQL from looking up each.
 create function find_products(
     patterns text[], earlier_patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint,
     page_offset bigint)
@@ -203,12 +204,24 @@ begin
         conditions := conditions || format(' and p.updated_at >= %L', narrow ->> 'since');
     end if;
     if narrow ? 'after_id' then
-        beyond := format('(h.key, h.id) %s (%L, %L)', case when descending then '<' else '>' end,
+        beyond := format('(p.%I, p.id) %s (%L, %L)', sort, case when descending then '<' else '>' end,
             narrow ->> 'after_key', narrow ->> 'after_id');
     end if;
+    if cardinality(found_ids) > 10000 and narrow - '{after_id,after_key}'::text[] = '{}' then
+        return query execute format($q$
+            select array(select p.id
+                           from public.products p
+                          where %2$s and %3$s
+                          order by p.%1$I %4$s, p.id %4$s
+                          limit $2 offset $3),
+                   cardinality($4)::bigint
+            $q$, sort, conditions, beyond, direction)
+            using tenant, page_limit, page_offset, found_ids;
+        return;
+    end if;
     return query execute format($q$
-        with hits as materialized (select p.id, p.%1$I as key from %5$s where %2$s)
-        select array(select h.id from hits h where %3$s order by h.key %4$s, h.id %4$s limit $2 offset $3),
+        with hits as materialized (select p.id, p.%1$I as key, %3$s as is_beyond from %5$s where %2$s)
+        select array(select h.id from hits h where h.is_beyond order by h.key %4$s, h.id %4$s limit $2 offset $3),
                (select count(*) from hits)
         $q$, sort, conditions, beyond, direction, source)
         using tenant, page_limit, page_offset, found_ids;

@@ -1,6 +1,7 @@
 package textfill_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestSearchesWithEachLocale(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { // before the cleanup of super
-			if _, err := super.Exec(t.Context(), `drop database `+name+` with (force)`); err != nil {
+			if _, err := super.Exec(context.Background(), `drop database `+name+` with (force)`); err != nil {
 				t.Error(err)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -163,10 +164,12 @@ func (k Kind) write(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, ranges []
 		Fields []string
 	}
 	var read []fields
-	ids := make([]int64, len(objects))
-	for i, o := range objects {
-		ids[i] = o.ID
+	var ids []int64
+	for _, o := range objects {
+		ids = append(ids, o.ID)
 	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids) // ranges can overlap
 	b := &pgx.Batch{}
 	// The lock is a separate query, so that the next one sees what other transactions committed while it waited.
 	b.Queue(`

@@ -125,6 +125,7 @@ func TestProductsOfTheEarlierReleaseAreFilled(t *testing.T) {
 	s.want(t, "filled", s.products(t, "creme b1203"), "B1203")
 	s.want(t, "after a fill", s.products(t, "cafe"), "A1")
 	s.exec(t, `update products set price = 7 where tenant_id = $1`, s.tenant)
+	s.fill(t) // finds that the work is done
 	if n := s.count(t, `select from unfilled_texts union all select from tenants_with_work where task = 'fill_texts'`); n != 0 {
 		t.Errorf("%d rows of work after a fill and a change of prices, want 0", n)
 	}
