@@ -40,7 +40,7 @@
 //	products_seller_*            the four orders of a seller           405    353
 //	products_warehouse_*         the four orders of a warehouse        513    332
 //	products_changed             updated_since                         117     91
-//	products_search              search                               1018    746
+//	product_texts_search         search                               1018      0
 //	product_tags_pkey            changes of a product's tags           227     56
 //	product_tags_*               the four orders of a tag             1076    468
 //

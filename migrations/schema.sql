@@ -4160,8 +4160,8 @@ begin
                            select tenant_id, id, status, category_id, seller_id, warehouse_id, tags, created_at,
                                   updated_at, name, sku, price
                              from public.products
-                            where tenant_id = $1 and id = f.id
-                            limit 1) p$q$;
+                            where tenant_id = $1 and id = f.id and updated_at >= '-infinity'
+                            limit 1) p$q$; -- no index contains updated_at, so PostgreSQL reads the primary key
     else
         source := 'public.products p';
         conditions := conditions || ' and p.id + 0 = any ($4)';
@@ -4185,12 +4185,24 @@ begin
         conditions := conditions || format(' and p.updated_at >= %L', narrow ->> 'since');
     end if;
     if narrow ? 'after_id' then
-        beyond := format('(h.key, h.id) %s (%L, %L)', case when descending then '<' else '>' end,
+        beyond := format('(p.%I, p.id) %s (%L, %L)', sort, case when descending then '<' else '>' end,
             narrow ->> 'after_key', narrow ->> 'after_id');
     end if;
+    if cardinality(found_ids) > 10000 and narrow - '{after_id,after_key}'::text[] = '{}' then
+        return query execute format($q$
+            select array(select p.id
+                           from public.products p
+                          where %2$s and %3$s
+                          order by p.%1$I %4$s, p.id %4$s
+                          limit $2 offset $3),
+                   cardinality($4)::bigint
+            $q$, sort, conditions, beyond, direction)
+            using tenant, page_limit, page_offset, found_ids;
+        return;
+    end if;
     return query execute format($q$
-        with hits as materialized (select p.id, p.%1$I as key from %5$s where %2$s)
-        select array(select h.id from hits h where %3$s order by h.key %4$s, h.id %4$s limit $2 offset $3),
+        with hits as materialized (select p.id, p.%1$I as key, %3$s as is_beyond from %5$s where %2$s)
+        select array(select h.id from hits h where h.is_beyond order by h.key %4$s, h.id %4$s limit $2 offset $3),
                (select count(*) from hits)
         $q$, sort, conditions, beyond, direction, source)
         using tenant, page_limit, page_offset, found_ids;

@@ -27,6 +27,10 @@ const (
 	maxRanges = 100
 )
 
+// inRow is true, and needs a column that no index contains. PostgreSQL might read all of an index that contains the
+// other columns.
+const inRow = `updated_at >= '-infinity'`
+
 // Kind is a kind of objects with texts.
 type Kind struct {
 	Name   string // in unfilled_texts
@@ -146,7 +150,7 @@ func (k Kind) read(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, ranges []i
 		 cross join lateral (
 		       select p.id, p.`+k.Key+` as key
 		         from `+k.Table+` p
-		        where p.tenant_id = $1 and p.id >= r.first and p.id <= r.last
+		        where p.tenant_id = $1 and p.id >= r.first and p.id <= r.last and p.`+inRow+`
 		          and (select t.version from `+k.Texts+` t where t.tenant_id = $1 and t.`+k.ID+` = p.id)
 		              is distinct from $4
 		        order by p.id
@@ -177,7 +181,7 @@ func (k Kind) write(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, ranges []
 		  from unnest(array(
 		       select o.id
 		         from unnest($2::bigint[]) i (id)
-		        cross join lateral (select * from `+k.Table+` where tenant_id = $1 and id = i.id limit 1) o
+		        cross join lateral (select * from `+k.Table+` where tenant_id = $1 and id = i.id and `+inRow+` limit 1) o
 		        order by o.`+k.Key+`
 		       )) l (id)
 		 cross join lateral (
@@ -186,7 +190,7 @@ func (k Kind) write(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, ranges []
 	tenancy.QueueRows(b, &read, `
 		select o.`+k.Key+` as key, array_remove(`+k.Fields+`, null) as fields
 		  from unnest($2::bigint[]) i (id)
-		 cross join lateral (select * from `+k.Table+` where tenant_id = $1 and id = i.id limit 1) o`, tenant, ids)
+		 cross join lateral (select * from `+k.Table+` where tenant_id = $1 and id = i.id and `+inRow+` limit 1) o`, tenant, ids)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}

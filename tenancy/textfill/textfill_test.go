@@ -15,6 +15,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/searchtext"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 	"github.com/storeroom/storeroom/tenancy/textfill"
 )
@@ -234,4 +235,20 @@ func TestFillsAndWritersCompete(t *testing.T) {
 	}
 	s.fill(t)
 	s.want(t, "after all writes", s.products(t, "nothing"))
+}
+
+// The triggers skip programs that say that they write texts of the current version.
+func TestWritersNameTheVersionOfTheRule(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	type row struct{ Version string }
+	got, err := tenancy.One[row](t.Context(), s.database.DB, s.tenant, `select current_setting('app.text_version') as version`)
+	if want := fmt.Sprint(searchtext.Version); err != nil || got.Version != want {
+		t.Errorf("app.text_version = %q, %v, want %s", got.Version, err, want)
+	}
+	triggers := s.count(t, fmt.Sprintf(`select from pg_trigger where tgname like 'queue\_%%\_texts'
+		and pg_get_triggerdef(oid) like '%%app.text_version%%IS DISTINCT FROM ''%d''::text%%'`, searchtext.Version))
+	if triggers != 4 && !tenancytest.OnCitus() {
+		t.Errorf("%d triggers skip version %d, want 4", triggers, searchtext.Version)
+	}
 }

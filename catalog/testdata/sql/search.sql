@@ -9,14 +9,14 @@ select array(select t.product_id from public.product_texts t where t.tenant_id =
 --   Bitmap Heap Scan on product_texts (InitPlan)
 --     Bitmap Index Scan using product_texts_search
 
-with hits as materialized (select p.id, p.created_at as key from unnest($4) f (id)
+with hits as materialized (select p.id, p.created_at as key, true as is_beyond from unnest($4) f (id)
              cross join lateral (
                    select tenant_id, id, status, category_id, seller_id, warehouse_id, tags, created_at,
                           updated_at, name, sku, price
                      from public.products
                     where tenant_id = $1 and id = f.id
                     limit 1) p where p.tenant_id = $1)
-select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3),
+select array(select h.id from hits h where h.is_beyond order by h.key asc, h.id asc limit $2 offset $3),
        (select count(*) from hits)
 
 -- Plan on PostgreSQL 15:
