@@ -106,6 +106,16 @@ func TestASearchWithManyHitsIsSortedAndCounted(t *testing.T) {
 	if got := skus(page); page.Total != 10002 || !slices.Equal(got, []string{"S10001", "S10000", "S9999"}) {
 		t.Errorf("List = %v of %d, want the three cheapest of 10002", got, page.Total)
 	}
+	bySKU := catalog.Filter{Search: "common", Order: paging.Order{By: "sku", Descending: true}, Keyset: true}
+	var walked []string
+	for len(walked) == 0 || bySKU.After != nil {
+		bySKU.Page.PerPage = 5000
+		page = s.mustList(t, bySKU)
+		walked, bySKU.After = append(walked, skus(page)...), page.Next
+	}
+	if last := len(walked) - 1; page.Total != 10002 || last != 10001 || walked[0] != "S9999" || walked[last] != "S0" {
+		t.Errorf("a walk by SKU has %d products of %d", len(walked), page.Total)
+	}
 	byPrice.Status, byPrice.Page = "active", paging.Page{Number: 2, PerPage: 2}
 	page = s.mustList(t, byPrice)
 	if got := skus(page); page.Total != 5001 || !slices.Equal(got, []string{"S9996", "S9994"}) {

@@ -1377,6 +1377,8 @@ comment on table unfilled_texts is 'Ranges of ids of products or customers that 
 CREATE TRIGGER queue_task AFTER INSERT ON unfilled_texts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('fill_texts');
 alter table unfilled_texts alter tenant_id set statistics 0;
 alter table unfilled_texts enable row level security, force row level security;
+create policy search on unfilled_texts for select to storeroom_search
+    using (true);
 create policy tenant on unfilled_texts for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
@@ -4136,6 +4138,7 @@ declare
     conditions text := 'p.tenant_id = $1';
     beyond     text := 'true';
     direction  text := case when descending then 'desc' else 'asc' end;
+    matches    text;
     source     text;
     found_ids  bigint[];
     value      text;
@@ -4149,9 +4152,9 @@ begin
         return;
     end if;
     foreach value in array patterns loop
-        source := coalesce(source || ' and ', '') || format('t.text like %L', value);
+        matches := coalesce(matches || ' and ', '') || format('t.text like %L', value);
     end loop;
-    execute 'select array(select t.product_id from public.product_texts t where t.tenant_id = $1 and ' || source || ')'
+    execute 'select array(select t.product_id from public.product_texts t where t.tenant_id = $1 and ' || matches || ')'
        into found_ids
       using tenant;
     if cardinality(found_ids) <= 10000 then
@@ -4188,15 +4191,19 @@ begin
         beyond := format('(p.%I, p.id) %s (%L, %L)', sort, case when descending then '<' else '>' end,
             narrow ->> 'after_key', narrow ->> 'after_id');
     end if;
-    if cardinality(found_ids) > 10000 and narrow - '{after_id,after_key}'::text[] = '{}' then
+    if cardinality(found_ids) > 10000 and sort in ('created_at', 'sku')
+       and narrow - '{after_id,after_key}'::text[] = '{}' then
         return query execute format($q$
             select array(select p.id
                            from public.products p
-                          where %2$s and %3$s
+                          where p.tenant_id = $1 and %3$s
+                            and (select %2$s
+                                   from public.product_texts t
+                                  where t.tenant_id = $1 and t.product_id = p.id)
                           order by p.%1$I %4$s, p.id %4$s
                           limit $2 offset $3),
                    cardinality($4)::bigint
-            $q$, sort, conditions, beyond, direction)
+            $q$, sort, matches, beyond, direction)
             using tenant, page_limit, page_offset, found_ids;
         return;
     end if;

@@ -619,7 +619,7 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			searchCustomers("%') or true or customer_text(number, name, email) like lower('%"), nothing,
 		},
 		attempt{"find_products", "search", find("%"), nothing},
-		attempt{"find_products", "search before the texts are filled", strings.Replace(
+		attempt{"search_products", "search before the texts are filled", strings.Replace(
 			strings.Replace(find("%"), "delete from unfilled_texts; ", "", 1), "'{x}'", "'{%}'", 1), nothing},
 		attempt{"find_products", "inject into the search", find("%' or true or t.text like '%"), nothing},
 		attempt{

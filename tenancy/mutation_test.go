@@ -105,7 +105,6 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 		{"the search of customers ignores the tenant", "search_customers", "'tenant_id = $1'", "'$1 is not distinct from $1'"},
 		{"the search of customers does not quote a pattern", "search_customers", "lower(%L)", "lower(''%s'')"},
 		{"finding products ignores the tenant", "find_products", "tenant_id = $1", "tenant_id = tenant_id"},
-		{"finding products does not quote a pattern", "find_products", "%L", "''%s''"},
 		{"finding customers ignores the tenant", "find_customers", "tenant_id = $1", "tenant_id = tenant_id"},
 		{"finding customers does not quote a pattern", "find_customers", "%L", "''%s''"},
 		{"finding orders ignores the tenant", "find_orders", "tenant_id = $1", "tenant_id = tenant_id"},

@@ -14,7 +14,7 @@ with hits as materialized (select p.id, p.created_at as key, true as is_beyond f
                    select tenant_id, id, status, category_id, seller_id, warehouse_id, tags, created_at,
                           updated_at, name, sku, price
                      from public.products
-                    where tenant_id = $1 and id = f.id
+                    where tenant_id = $1 and id = f.id and updated_at >= '-infinity'
                     limit 1) p where p.tenant_id = $1)
 select array(select h.id from hits h where h.is_beyond order by h.key asc, h.id asc limit $2 offset $3),
        (select count(*) from hits)
@@ -23,7 +23,7 @@ select array(select h.id from hits h where h.is_beyond order by h.key asc, h.id 
 --   Nested Loop Inner (CTE hits)
 --     Function Scan on unnest
 --     Limit
---       Index Only Scan using products_created on products
+--       Index Scan using products_pkey on products
 --   Limit (InitPlan)
 --     Sort
 --       CTE Scan on hits
