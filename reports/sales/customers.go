@@ -146,7 +146,7 @@ var Texts = textfill.Kind{
 }
 
 // queueCustomerTexts writes the texts of customers after their names and e-mails. If another transaction has changed
-// what this one read without a lock, the text is queued to be filled.
+// what this one read without a lock, the text is emptied and queued to be filled.
 func queueCustomerTexts(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
 	texts := make([]string, len(customers))
 	for i, c := range customers {
@@ -163,15 +163,13 @@ func queueCustomerTexts(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
 		select c.id, u.text, (c.name, c.email) is not distinct from (u.name, u.email) as is_same
 		  from unnest($3::text[], $4::text[], $5::text[], $6::text[]) u (number, name, email, text)
 		 cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c
-		), stale as (
-		delete from customer_texts
-		 where tenant_id = $1 and customer_id = any (array(select id from c where not is_same))
 		), queued as (
 		insert into unfilled_texts (tenant_id, kind, first_id, last_id)
 		select $1, 'customer', id, id from c where not is_same
 		)
 		insert into customer_texts as t (tenant_id, customer_id, version, text)
-		select $1, id, $2, text from c where is_same
+		select $1, id, case when is_same then $2::smallint else 0 end, case when is_same then text else '' end
+		  from c
 		    on conflict (tenant_id, customer_id) do update
 		   set version = excluded.version, text = excluded.text
 		 where (t.version, t.text) is distinct from (excluded.version, excluded.text)`,

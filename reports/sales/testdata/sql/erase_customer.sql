@@ -68,15 +68,13 @@ with c as materialized (
 select c.id, u.text, (c.name, c.email) is not distinct from (u.name, u.email) as is_same
   from unnest($3::text[], $4::text[], $5::text[], $6::text[]) u (number, name, email, text)
  cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c
-), stale as (
-delete from customer_texts
- where tenant_id = $1 and customer_id = any (array(select id from c where not is_same))
 ), queued as (
 insert into unfilled_texts (tenant_id, kind, first_id, last_id)
 select $1, 'customer', id, id from c where not is_same
 )
 insert into customer_texts as t (tenant_id, customer_id, version, text)
-select $1, id, $2, text from c where is_same
+select $1, id, case when is_same then $2::smallint else 0 end, case when is_same then text else '' end
+  from c
     on conflict (tenant_id, customer_id) do update
    set version = excluded.version, text = excluded.text
  where (t.version, t.text) is distinct from (excluded.version, excluded.text)
@@ -87,10 +85,6 @@ select $1, id, $2, text from c where is_same
 --       Function Scan
 --       Limit
 --         Index Scan using customers_tenant_id_number_key on customers
---     ModifyTable Delete on customer_texts (CTE stale)
---       CTE Scan on c (InitPlan)
---       Bitmap Heap Scan on customer_texts
---         Bitmap Index Scan using customer_texts_pkey
 --     ModifyTable Insert on unfilled_texts (CTE queued)
 --       CTE Scan on c
 --     CTE Scan on c
