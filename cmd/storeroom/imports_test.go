@@ -19,7 +19,7 @@ var allowedImports = map[string][]string{
 	"cmd/bench": {
 		"api", "api/imports", "api/settings", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage",
 		"migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission",
-		"tenancy/money", "tenancy/people",
+		"tenancy/money", "tenancy/people", "tenancy/textfill",
 	},
 	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit", "tenancy"},
 	"cmd/storeroom/server": {
