@@ -4146,7 +4146,7 @@ begin
     if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
         raise 'find_products: sort % of % patterns', sort, cardinality(patterns);
     end if;
-    if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product') then
+    if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product' and u.first_id <= u.last_id) then
         return query select s.ids, s.total from search_products(
             earlier_patterns, narrow, sort, descending, page_limit, page_offset) s;
         return;
@@ -4233,7 +4233,7 @@ begin
     if cardinality(patterns) = 0 then
         raise 'find_customers: no patterns';
     end if;
-    if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer') then
+    if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer' and u.first_id <= u.last_id) then
         return case when cardinality(earlier_patterns) = 0 then '{}' else search_customers(earlier_patterns) end;
     end if;
     foreach pattern in array patterns loop

@@ -58,6 +58,8 @@ update channels c
 insert into customers (tenant_id, number, name) values (:tenant, 'C-1', 'Ann');
 insert into customer_texts (tenant_id, customer_id, version, text)
 select c.tenant_id, c.id, 1, ' c- 1  ann' from customers c where c.tenant_id = :tenant;
+delete from unfilled_texts where tenant_id = :tenant; -- with them a search is that of the earlier release
+insert into unfilled_texts (tenant_id, kind, first_id, last_id) values (:tenant, 'product', 1, 0);
 insert into sold_products (tenant_id, product_id, sku, name)
 select p.tenant_id, p.id, p.sku, p.name from products p where p.tenant_id = :tenant;
 insert into orders
@@ -579,15 +581,13 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		return fmt.Sprintf("select from unnest(search_customers(array[%s])) id where id = %v",
 			quote(pattern), s.tables["customers"].a["id"])
 	}
-	// The fixture has unfilled texts, with which a search is that of the earlier release.
 	find := func(pattern string) string {
-		return fmt.Sprintf("delete from unfilled_texts; "+
+		return fmt.Sprintf(
 			"select from find_products(array[%s], '{x}', '{}', 'sku', false, 1000, 0) f where %v = any (f.ids) or f.total > 1",
 			quote(pattern), product)
 	}
 	findCustomers := func(pattern string) string {
-		return fmt.Sprintf("delete from unfilled_texts; "+
-			"select from unnest(find_customers(array[%s], '{x}')) id where id = %v",
+		return fmt.Sprintf("select from unnest(find_customers(array[%s], '{x}')) id where id = %v",
 			quote(pattern), s.tables["customers"].a["id"])
 	}
 	findOrders := func(pattern string) string {
@@ -619,8 +619,6 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			searchCustomers("%') or true or customer_text(number, name, email) like lower('%"), nothing,
 		},
 		attempt{"find_products", "search", find("%"), nothing},
-		attempt{"search_products", "search before the texts are filled", strings.Replace(
-			strings.Replace(find("%"), "delete from unfilled_texts; ", "", 1), "'{x}'", "'{%}'", 1), nothing},
 		attempt{"find_products", "inject into the search", find("%' or true or t.text like '%"), nothing},
 		attempt{
 			"find_products", "inject by a filter",

@@ -204,7 +204,10 @@ func (q *orderQuery) customerFound(f Filter) string {
 	}
 	earlier := q.Arg(earlierPatterns(f.Search))
 	return `
-        or case when (select id from unfilled_texts where tenant_id = $1 and kind = 'customer' limit 1) is null
+        or case when (select id
+                        from unfilled_texts
+                       where tenant_id = $1 and kind = 'customer' and first_id <= last_id
+                       limit 1) is null
                 then (select text from customer_texts where tenant_id = $1 and customer_id = o.customer_id)
                      like all (` + q.Arg(searchtext.Patterns(f.Search)) + `::text[])
                 else ` + earlier + `::text[] <> '{}'

@@ -1,7 +1,7 @@
-exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product')
+exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product' and u.first_id <= u.last_id)
 
 -- Plan on PostgreSQL 15:
---   Index Only Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
+--   Index Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
 
 select array(select t.product_id from public.product_texts t where t.tenant_id = $1 and t.text like '%lamp%')
 

@@ -11,10 +11,10 @@ select coalesce(ids, '{}') as ids, ids is not null as is_few
 -- Plan on PostgreSQL 15:
 --   Function Scan on find_orders
 
-exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer')
+exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer' and u.first_id <= u.last_id)
 
 -- Plan on PostgreSQL 15:
---   Index Only Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
+--   Index Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
 
 select array(select t.customer_id from public.customer_texts t where t.tenant_id = $1 and t.text like '%customer%' order by t.customer_id)
 
@@ -80,7 +80,10 @@ select o.id, o.number, o.placed_at, o.channel,
                or (select created_at from cancellations
                     where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $3)
           and (o.number like $4
-               or case when (select id from unfilled_texts where tenant_id = $1 and kind = 'customer' limit 1) is null
+               or case when (select id
+                               from unfilled_texts
+                              where tenant_id = $1 and kind = 'customer' and first_id <= last_id
+                              limit 1) is null
                        then (select text from customer_texts where tenant_id = $1 and customer_id = o.customer_id)
                             like all ($6::text[])
                        else $5::text[] <> '{}'
@@ -105,7 +108,7 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Nested Loop Left
 --     Limit (InitPlan)
 --       Limit (InitPlan)
---         Index Only Scan using unfilled_texts_pkey on unfilled_texts
+--         Index Scan using unfilled_texts_pkey on unfilled_texts
 --       Function Scan on unnest (InitPlan)
 --       Limit
 --         Index Scan using orders_tenant_id_number_key on orders

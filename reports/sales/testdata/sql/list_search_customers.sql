@@ -11,10 +11,10 @@ select coalesce(ids, '{}') as ids, ids is not null as is_few
 -- Plan on PostgreSQL 15:
 --   Function Scan on find_orders
 
-exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer')
+exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer' and u.first_id <= u.last_id)
 
 -- Plan on PostgreSQL 15:
---   Index Only Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
+--   Index Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
 
 select array(select t.customer_id from public.customer_texts t where t.tenant_id = $1 and t.text like '%customer%' and t.text like '% 17%' order by t.customer_id)
 
