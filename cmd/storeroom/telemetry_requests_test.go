@@ -271,7 +271,7 @@ var budgets = []struct {
 	{
 		"POST /api/products/bulk", testRequest{
 			path: "/api/products/bulk?plan=true", body: `{"items":` + rows(100, productJSON) + `}`, want: 201,
-		}, 40, 60,
+		}, 40, 80,
 	},
 	{
 		"POST /api/products/changes", testRequest{
