@@ -309,7 +309,9 @@ func (s *Server) routes() []route {
 		{"GET", "/api/reports/customers", keys.ReportsRead, s.customerReport, report},
 		{"POST", "/api/reports/custom", keys.ReportsRead, s.customReport, report},
 		{"GET", "/api/reports/reconcile", keys.ReportsRead, s.reconcile, report},
-		{"GET", "/api/reports/changes", keys.ReportsRead, s.reportChanges, options{class: admission.Feed, deadline: reportDeadline}},
+		{"GET", "/api/reports/changes", keys.ReportsRead, s.reportChanges, options{
+			class: admission.Feed, deadline: reportDeadline, also: keys.Permissions{keys.OrdersRead},
+		}},
 		{"GET", "/api/reports/export/{type}", keys.ReportsRead, s.exportReport, reportExport},
 	}
 	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
