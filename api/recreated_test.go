@@ -30,7 +30,7 @@ func TestWorkOnProductsThatOthersRecreate(t *testing.T) {
 	}
 	send := func(method, path, body string) reply {
 		got := a.send(t, call{method: method, path: path, body: body})
-		// On a busy machine those who recreate products can wait for locks for too long. Orders must not.
+		// A client that recreates products may get 503 on a busy machine; one that sends orders may not.
 		recreates := method != "POST" || path == "/api/products"
 		if got.StatusCode >= 500 && !(recreates && got.StatusCode == http.StatusServiceUnavailable) {
 			t.Errorf("%s %s = %d %s", method, path, got.StatusCode, got.body)

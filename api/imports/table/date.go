@@ -69,9 +69,10 @@ func (f *Form) AddDate(text string) {
 	}
 }
 
-// Date decides the order of dates. answer is that of the user, fixed that of the format of the file; both may be "". It
-// returns an example if the values fit both orders and there is no answer. Dates that fit both are refused if the answer
-// contradicts the other dates of the column. A fixed order applies unless the dates show the other one.
+// Date chooses the order of day and month in a column. answer is that of the user, fixed that of the format of the
+// file; both may be "". If both orders are possible and there is no answer, it returns one of the dates as an example.
+// If the other dates of the column contradict the answer, later conversions refuse the dates for which both are
+// possible. A fixed order applies unless the dates show the other one.
 func (f *Form) Date(answer, fixed DateOrder) (ambiguous string) {
 	var seen DateOrder
 	switch {

@@ -40,8 +40,9 @@ func boolIndex(second bool) int {
 	return 0
 }
 
-// Number decides the decimal separator. answer is that of the user, or 0. It returns an example if the values fit both
-// and there is no answer. Values that fit both are refused if the answer contradicts the other values of the column.
+// Number chooses the decimal separator of a column. answer is that of the user, or 0. If both separators are possible
+// and there is no answer, it returns one of the values as an example. If the other values of the column contradict the
+// answer, later conversions refuse the values for which both are possible.
 func (f *Form) Number(answer byte) (ambiguous string) {
 	var seen byte
 	if comma, point := f.decimals[0], f.decimals[1]; comma != point {
