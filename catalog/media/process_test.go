@@ -85,6 +85,10 @@ func run(t testing.TB, memory int64, upload []byte) (Processed, map[int][]byte, 
 	t.Helper()
 	var output bytes.Buffer
 	p, err := Process(t.Context(), 1, memory, bytes.NewReader(upload), &output, func() io.Reader { return &output })
+	for errors.Is(err, ErrSlow) { // other tests use the CPUs
+		output.Reset()
+		p, err = Process(t.Context(), 1, memory, bytes.NewReader(upload), &output, func() io.Reader { return &output })
+	}
 	pictures := map[int][]byte{}
 	for _, s := range p.sizes {
 		content := make([]byte, s.Bytes)

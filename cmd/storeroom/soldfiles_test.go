@@ -77,14 +77,15 @@ func (s fileSums) figures() map[string]string {
 	return figures
 }
 
-// changes returns the change of each figure in percent.
-func changes(now, before map[string]string) map[string]string {
+// changes returns the change of each figure in percent from a range. No change is known from a range that begins before
+// the first sale.
+func (r *soldRange) changes(now, before map[string]string) map[string]string {
 	changes := map[string]string{}
 	for name := range now {
 		from, known := new(rational.Rat).SetString(before[name])
 		to, knownToo := new(rational.Rat).SetString(now[name])
 		switch {
-		case !known || !knownToo || from.Sign() == 0 && to.Sign() != 0:
+		case !r.comparable, !known || !knownToo || from.Sign() == 0 && to.Sign() != 0:
 			changes[name] = "null"
 		case from.Sign() == 0:
 			changes[name] = "0.00"
@@ -272,6 +273,7 @@ type soldRange struct {
 	days                            map[time.Time]fileSums
 	channels, products              map[string]fileSums
 	customers, newCustomers, guests int64
+	comparable                      bool // does not begin before the first sale
 }
 
 func (s *soldFiles) between(from, to time.Time) soldRange {
@@ -285,6 +287,7 @@ func (s *soldFiles) between(from, to time.Time) soldRange {
 	}
 	customers := map[string]bool{}
 	for _, o := range s.orders {
+		r.comparable = r.comparable || !o.day.After(from)
 		if o.day.Before(from) || o.day.After(to) {
 			continue
 		}
