@@ -155,6 +155,22 @@ func TestAWebhookDoesNotOutliveTheKeyThatMadeIt(t *testing.T) {
 			return strings.Contains(string(a.send(t, call{path: path}).body), gone[1])
 		})
 	})
+	t.Run("expired while it was paused", func(t *testing.T) {
+		_, secret := a.mustNewKey(t, a.tenant, permissions)
+		path, replayed := a.hook(t, secret), a.hook(t, secret)
+		id, replayedID := path[len("/api/webhooks/"):], replayed[len("/api/webhooks/"):]
+		a.try(t, call{method: "PATCH", path: path, body: `{"state":"paused"}`, wantStatus: 200})
+		a.execAtTenant(t, `
+			update webhooks
+			   set maker_expires_at = now(), state = 'paused', paused_at = now(),
+			       pause_reason = case id when $2 then 'expired' else pause_reason end
+			 where id in ($1, $2)`, id, replayedID)
+		resumed := a.try(t, call{method: "PATCH", path: path, body: `{"state":"active"}`, wantStatus: 200})
+		if maker := mustData(t, resumed)["created_by"].(map[string]any); maker["name"] != "test full" {
+			t.Errorf("the maker after a resume is %v, want the key that resumed it", maker)
+		}
+		a.try(t, call{method: "POST", path: replayed + "/replay", body: `{"after":"now"}`, wantStatus: 200, want: gone})
+	})
 	t.Run("of an earlier release", func(t *testing.T) {
 		path := a.hook(t, a.mustKey(t, a.tenant, permissions))
 		a.execAtTenant(t, `update webhooks set maker_type = null, maker_id = null, maker_name = null where id = $1`,

@@ -3632,7 +3632,7 @@ begin
          where l.tenant_id = tenant and (l.made_by = person or new_role is null and l.email = set_member.email);
         if new_role is null then
             delete from memberships m where m.tenant_id = tenant and m.user_id = person;
-            perform end_maker('member', person, by_person, keep_webhooks);
+            perform end_maker('member', person, by_person, keep_webhooks and person is distinct from by_person);
         else
             update memberships m set role = new_role where m.tenant_id = tenant and m.user_id = person;
         end if;

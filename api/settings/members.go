@@ -155,8 +155,10 @@ func (p *Pages) showRemove(w http.ResponseWriter, r *http.Request, u user, m peo
 func (p *Pages) showRemoveWith(
 	w http.ResponseWriter, r *http.Request, u user, status int, page memberPage,
 ) (err error) {
-	if page.Webhooks, err = p.madeBy(r, u, "member", page.UserID); err != nil {
-		return err
+	if page.UserID != u.UserID { // who leaves cannot become responsible for webhooks
+		if page.Webhooks, err = p.madeBy(r, u, "member", page.UserID); err != nil {
+			return err
+		}
 	}
 	return p.show(w, status, "member-remove", u, page)
 }

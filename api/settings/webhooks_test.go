@@ -70,6 +70,16 @@ func TestThePersonWhoEndsAMakerDecidesAboutItsWebhooks(t *testing.T) {
 			t.Errorf("%s: the webhook of the member is %q, want %q", choice.form, got, choice.want)
 		}
 	}
+	t.Run("who leaves keeps none", func(t *testing.T) {
+		owner := s.mustPerson(t, "leaving", s.a, people.Owner)
+		own := s.mustWebhook(t, "https://leaving.example.com")
+		s.alter(t, `update webhooks set maker_type = 'member', maker_id = $2, maker_name = 'x' where id = $1`, own, owner)
+		s.post(t, s.mustSession(t, owner), s.path(fmt.Sprintf("/members/%d/remove", owner)), url.Values{"webhooks": {"keep"}},
+			http.StatusSeeOther)
+		if got := state(own); !strings.HasPrefix(got, "paused maker_gone") {
+			t.Errorf("the webhook is %q, want it paused", got)
+		}
+	})
 	t.Run("who creates a webhook is its maker", func(t *testing.T) {
 		form := url.Values{"url": {"https://own.example.com"}, "type": {"seller"}, "batch_size": {"100"}}
 		s.post(t, cookie, s.path("/webhooks"), form, http.StatusOK, "whsec_")

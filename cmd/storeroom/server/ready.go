@@ -38,23 +38,22 @@ func (n *notReady) Error() string {
 func (n *notReady) Unwrap() error { return n.cause }
 
 // ready returns a *notReady unless PostgreSQL answers, its schema is new enough, and the instance is not shutting down.
-// It logs when that changes.
 func (i *instance) ready(ctx context.Context) error {
 	if i.draining.Load() {
 		return &notReady{check: "drain", reason: "the instance is shutting down"}
 	}
-	err := i.check(ctx)
-	i.readiness.Report(ctx, i.logger, nil, err)
-	return err
+	return i.check(ctx)
 }
 
-// check checks PostgreSQL, unless a check has just succeeded.
+// check checks PostgreSQL, unless a check has just succeeded. It logs when the result changes.
 func (i *instance) check(ctx context.Context) error {
 	if time.Now().UnixNano()-i.checked.Load() < int64(checkInterval) {
 		return nil
 	}
 	done := i.checks.DoChan("", func() (any, error) {
-		err := i.checkSchema(context.WithoutCancel(ctx))
+		ctx := context.WithoutCancel(ctx)
+		err := i.checkSchema(ctx)
+		i.readiness.Report(ctx, i.logger, nil, err) // not for each caller, which may stop waiting
 		if err == nil {
 			i.checked.Store(time.Now().UnixNano())
 		}

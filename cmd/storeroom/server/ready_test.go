@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -106,6 +107,24 @@ func TestProbesQueryPostgreSQLOnceASecond(t *testing.T) {
 
 // An instance without a free connection stays ready, because its load would only move to the next instance. It is not
 // ready if PostgreSQL is unavailable.
+// A prober that stops waiting shows nothing about the instance.
+func TestACancelledProbeIsNotLogged(t *testing.T) {
+	t.Parallel()
+	i, _ := mustOpen(t, "")
+	var log bytes.Buffer
+	i.logger = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		i.checked.Store(0)
+		_ = i.ready(ctx)
+	}
+	waitUntil(t, "the check has ended", func() bool { return i.checked.Load() > 0 })
+	if text := log.String(); strings.Contains(text, "ready") {
+		t.Errorf("the log has %s", text)
+	}
+}
+
 func TestABusyInstanceStaysReady(t *testing.T) {
 	t.Parallel()
 	i, db := mustOpen(t, "&pool_max_conns=1")

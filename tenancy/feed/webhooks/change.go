@@ -115,16 +115,22 @@ func (s *Store) Change(
 	})
 }
 
+// The maker of a paused endpoint is noticed to have expired only when the endpoint is active again.
+const (
+	makerExpired = `coalesce(maker_expires_at <= clock_timestamp(), false)`
+	makerGone    = `(coalesce(pause_reason = 'maker_gone', false) or ` + makerExpired + `)`
+)
+
 // changeSQL has the statement of Change, by whether it makes the endpoint active.
 var changeSQL = map[bool]string{
 	false: changeFields + `
 		 where tenant_id = $1 and id = $2
 		returning` + columns,
 	true: changeFields + `,
-		       maker_type = case when pause_reason = 'maker_gone' then $9 else maker_type end,
-		       maker_id = case when pause_reason = 'maker_gone' then $10 else maker_id end,
-		       maker_name = case when pause_reason = 'maker_gone' then $11 else maker_name end,
-		       maker_expires_at = case when pause_reason = 'maker_gone' then $12 else maker_expires_at end
+		       maker_type = case when ` + makerGone + ` then $9 else maker_type end,
+		       maker_id = case when ` + makerGone + ` then $10 else maker_id end,
+		       maker_name = case when ` + makerGone + ` then $11 else maker_name end,
+		       maker_expires_at = case when ` + makerGone + ` then $12 else maker_expires_at end
 		 where tenant_id = $1 and id = $2
 		returning` + columns,
 }
@@ -215,9 +221,11 @@ func (s *Store) Replay(
 		       lease_until = case when lease_until > clock_timestamp()
 		                          then least(lease_until, clock_timestamp() + $4::interval) end,
 		       next_attempt_at = clock_timestamp(),
-		       state = case pause_reason when 'expired' then 'active' else state end,
-		       paused_at = case when pause_reason <> 'expired' then paused_at end,
-		       pause_reason = case when pause_reason <> 'expired' then pause_reason end, updated_at = now()
+		       state = case when pause_reason = 'expired' and not ` + makerExpired + ` then 'active' else state end,
+		       paused_at = case when pause_reason <> 'expired' or ` + makerExpired + ` then paused_at end,
+		       pause_reason = case when pause_reason <> 'expired' then pause_reason
+		                           when ` + makerExpired + ` then 'maker_gone' end,
+		       updated_at = now()
 		 where tenant_id = $1 and id = $2
 		returning` + columns, args: []any{after.String(tenant), interruption}})
 }
