@@ -28,13 +28,13 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 	p.mustRun(
 		t, &made, "tenant", "create", "--slug", "acme", "--name", "Acme Ltd", "--plan", "enterprise", "--rate-limit",
 		"900", "--timezone", "Europe/Rome", "--currency", "EUR")
-	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenancy.Enterprise, 900, "Europe/Rome", "EUR", false}
+	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenancy.Enterprise, 900, "Europe/Rome", "EUR", false, nil}
 	if made != want || made.ID == 0 {
 		t.Errorf("tenant create = %+v, want %+v", made, want)
 	}
 	// A plan with a fixed limit removes the tenant's own limit.
 	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme")
-	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false}
+	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false, nil}
 	if changed != want {
 		t.Errorf("tenant set = %+v, want %+v", changed, want)
 	}

@@ -96,6 +96,23 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
 --           Sort
 --             Named Tuplestore Scan
 
+SELECT public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
+from (
+     select n.tenant_id,
+            public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+       from new_rows n
+      union all
+     select o.tenant_id,
+            -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+       from old_rows o
+     ) r
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Named Tuplestore Scan
+--       Named Tuplestore Scan
+
 update products
    set quantity = $3, updated_at = clock_timestamp()
  where tenant_id = $1 and id = $2
@@ -118,6 +135,24 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --     Unique
 --       Sort
 --         Function Scan on jsonb_to_recordset
+
+SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, backend_slot, more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,

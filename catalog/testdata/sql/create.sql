@@ -10,14 +10,47 @@ SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+with added as materialized (
+     select n.tenant_id, n.status, count(*) as count,
+            count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                            then count(*) filter (where n.quantity > 0) else 0 end as records,
+            sum(public.product_bytes(
+                n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint as storage
+       from new_rows n
+      group by 1, 2
+), counted as (
+     insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+     select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+     on conflict (tenant_id, slot, status) do update
+        set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+            records = c.records + excluded.records
+)
+select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+                       from added a
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on product_counts
---     Aggregate
+--   Aggregate
+--     Aggregate (CTE added)
 --       Named Tuplestore Scan
+--     ModifyTable Insert on product_counts (CTE counted)
+--       CTE Scan on added
+--     CTE Scan on added
+
+SELECT set_config('app.grows', 'on', true)
+
+-- Plan on PostgreSQL 15:
+
+select *            from public.read_quota(of_tenant)
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
+
+SELECT public.check_quota(total.tenant, total.storage, total.records)
+
+-- Plan on PostgreSQL 15:
 
 insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
 select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
@@ -76,7 +109,8 @@ select $1, r.search,
        quantity, reorder_point, category_id, seller_id,
        warehouse_id, bin_location, upc, tags,
        images)
- where (select set_config('app.recorded', statement_timestamp()::text, true)) is not null
+ where (select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.counted', statement_timestamp()::text, true)) is not null
 returning *
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)

@@ -30,6 +30,24 @@ select warehouse_id, quantity
 -- Plan on PostgreSQL 15:
 --   Index Scan using stock_pkey on stock
 
+SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, backend_slot, more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
        quantity_before, quantity_after, notes, order_number, reason, api_key_id)
@@ -80,9 +98,15 @@ SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+select o.tenant_id, backend_slot, o.status, -count(*),
+       -sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+       -count(*)
+  from old_rows o
+ group by 1, 3
+on conflict (tenant_id, slot, status) do update
+   set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+       records = c.records + excluded.records
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_counts

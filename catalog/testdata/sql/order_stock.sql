@@ -95,20 +95,58 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
 --           Sort
 --             Named Tuplestore Scan
 
+SELECT public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
+from (
+     select n.tenant_id,
+            public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
+       from new_rows n
+      union all
+     select o.tenant_id,
+            -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
+       from old_rows o
+     ) r
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Named Tuplestore Scan
+--       Named Tuplestore Scan
+
 SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
 
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+with added as materialized (
+     select n.tenant_id, n.status, count(*) as count,
+            count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                            then count(*) filter (where n.quantity > 0) else 0 end as records,
+            sum(public.product_bytes(
+                n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint as storage
+       from new_rows n
+      group by 1, 2
+), counted as (
+     insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+     select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+     on conflict (tenant_id, slot, status) do update
+        set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+            records = c.records + excluded.records
+)
+select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+                       from added a
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on product_counts
---     Aggregate
+--   Aggregate
+--     Aggregate (CTE added)
 --       Named Tuplestore Scan
+--     ModifyTable Insert on product_counts (CTE counted)
+--       CTE Scan on added
+--     CTE Scan on added
+
+SELECT public.check_quota(total.tenant, total.storage, total.records)
+
+-- Plan on PostgreSQL 15:
 
 insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
 select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
@@ -174,6 +212,24 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --     Unique
 --       Sort
 --         Function Scan on jsonb_to_recordset
+
+SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, backend_slot, more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
