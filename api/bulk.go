@@ -295,10 +295,6 @@ func writeBulk(
 	if meta.Failed > 0 {
 		status = http.StatusMultiStatus
 	}
-	stateOf(r).full = slices.ContainsFunc(results, func(result bulkResult) bool {
-		_, full := tenancy.AsQuotaError(result.err)
-		return full
-	})
 	index := -1
 	rows := arrayFrom(results, func(result bulkResult) bulkRow {
 		index++

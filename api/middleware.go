@@ -32,7 +32,6 @@ type requestState struct {
 	err       error             // the cause of an error response, for the log
 	code      Code              // of an error response
 	aborted   bool              // the connection was closed in the middle of a response
-	full      bool              // a quota refuses rows of a bulk request
 }
 
 // loggableID returns the request id for the log. A client may send its key as the id by mistake.

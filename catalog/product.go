@@ -73,6 +73,17 @@ func (p *Product) bytes() int64 {
 	return total
 }
 
+// facetBytes returns what counts are stored for the category, the seller, the warehouse and the tags of a product, if no
+// other product has them. facet_bytes computes it in PostgreSQL.
+func (p *Product) facetBytes() int64 {
+	const row, id = 100, 20
+	n := 3 * (row + id)
+	for _, tag := range p.Tags {
+		n += row + len(tag)
+	}
+	return int64(n)
+}
+
 // storedColumns are the columns of products that a write sets, with their types and
 // the values of a product. The statements below are built from this list; the columns
 // id, created_at and updated_at are the only others that a Product has.
@@ -202,6 +213,10 @@ select $1, feed_epoch($1), 'updated', $21, $22, array[id::text]
 // to compare all columns takes longer. No other statement of the batch may change products, because with the simple
 // protocol it would have the same start time.
 const skipTrigger = `(select set_config('app.recorded', statement_timestamp()::text, true))`
+
+// skipAndNeverRefuse is skipTrigger for a statement that adjusts stock, which no quota refuses.
+const skipAndNeverRefuse = `(select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.never_refused', 'on', true))`
 
 // skipLedger is skipTrigger for a statement that creates a product, and makes the trigger of products count its row of the
 // ledger for the quota, which costs less than another trigger.

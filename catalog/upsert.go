@@ -101,6 +101,10 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 			}
 			return nil
 		})
+		if _, full := tenancy.AsQuotaError(err); full && !u.planned && !u.isNearQuota {
+			u.isNearQuota = true // so that only the rows fail that do not fit
+			continue
+		}
 		if constraintError(err) != nil {
 			if tenancy.Restart(ctx, attempt) {
 				continue
@@ -147,6 +151,8 @@ type upsert struct {
 	locked  map[int64]bool  // the products that the transaction has locked or inserted
 	sizes   map[string]int  // of their descriptions in bytes, by SKU
 	quota   []tenancy.Quota // unless planned: one, with what the rows take
+	// isNearQuota makes rows take the most that they can. Before, the trigger that counts has refused all of them.
+	isNearQuota bool
 }
 
 // upsertRow is a Row with requests that only a plan can make.
@@ -266,13 +272,19 @@ func (u *upsert) take(update *productUpdate, outcome Outcome) error {
 	if len(u.quota) == 0 {
 		return nil
 	}
-	switch outcome {
-	case Created:
-		return u.quota[0].Take(update.after.bytes(), 1)
-	case Updated:
-		return u.quota[0].Take(update.after.bytes()-update.before.bytes(), 0)
+	storage, records := update.after.bytes(), int64(len(update.stock))
+	switch {
+	case outcome == Created:
+		records = 1 + int64(min(update.after.Quantity, 1))
+	case outcome == Updated:
+		storage -= update.before.bytes()
+	default:
+		return nil
 	}
-	return nil
+	if u.isNearQuota {
+		storage += update.after.facetBytes() + update.before.facetBytes()
+	}
+	return u.quota[0].Take(storage, records)
 }
 
 // write writes the rows that differ from what is stored. After the last rows it commits, unless they are planned.

@@ -7,7 +7,7 @@ set local row_security = on;
 -- Requests that wait behind these locks fail after two seconds, so it gives up before and tries again.
 do $$
 begin
-    perform set_config('lock_timeout', '150ms', true); -- each of eight locks
+    perform set_config('lock_timeout', '120ms', true); -- each of fourteen locks, with those of partitions
     for retries in reverse 20..0 loop
         begin
             lock table tenants in access exclusive mode;
@@ -27,10 +27,10 @@ end $$;
 alter table tenants
     add quota_storage bigint check (quota_storage > 0),
     add quota_records bigint check (quota_records > 0),
-    add recount_quotas_at timestamptz not null default now();
+    add recount_quotas_at timestamptz not null default now() + interval '1 hour';
 comment on column tenants.quota_storage is 'Bytes that a tenant of the plan enterprise may store; null is no limit. Other plans have fixed quotas.';
 comment on column tenants.quota_records is 'Records that a tenant of the plan enterprise may store; null is no limit.';
-comment on column tenants.recount_quotas_at is 'When recount_quotas visits the tenant next.';
+comment on column tenants.recount_quotas_at is 'When recount_quotas visits the tenant next. The default leaves an hour to restart the instances of the earlier version, which do not know the error of a quota.';
 create index tenants_recount_quotas on tenants (recount_quotas_at);
 
 alter table product_counts
@@ -87,6 +87,32 @@ $$;
 revoke execute on function delivery_bytes from public;
 grant execute on function delivery_bytes to storeroom_runtime;
 
+-- facet_bytes is the size of a row of facet_counts: a tenant that writes new tags again and again adds rows, which
+-- recount_quotas deletes. PostgreSQL needs about 100 bytes beside the value, for the row and its entry in the index.
+create function facet_bytes(value text) returns bigint
+    language sql immutable as $$
+    select (octet_length(value) + 100)::bigint
+$$;
+revoke execute on function facet_bytes from public;
+grant execute on function facet_bytes to storeroom_runtime;
+
+-- take_slot returns a slot that no other transaction writes until this one ends. It waits only if all are taken.
+create function take_slot(of_tenant bigint) returns smallint
+    language plpgsql as $$
+declare
+    own constant integer := pg_backend_pid() % 64;
+begin
+    for i in own..own + 63 loop
+        if pg_try_advisory_xact_lock(hashint8extended(of_tenant, i % 64)) then
+            return i % 64;
+        end if;
+    end loop;
+    perform pg_advisory_xact_lock(hashint8extended(of_tenant, own));
+    return own;
+end $$;
+revoke execute on function take_slot from public;
+grant execute on function take_slot to storeroom_runtime;
+
 -- read_quota returns what a tenant stores and may store. A limit is null if there is none, or nothing is counted yet.
 create function read_quota(of_tenant bigint)
     returns table (storage bigint, records bigint, storage_limit bigint, records_limit bigint)
@@ -121,19 +147,17 @@ create function copy_quota(of_tenant bigint, more_storage bigint, more_records b
 $$;
 revoke execute on function copy_quota from public;
 
--- check_quota fails if a quota does not allow what a statement has stored, or the disk is nearly full. app.disk_reserve is set
--- by instances that know the size of the database. app.grows makes the stored response of the transaction subject to the
--- quota too.
+-- check_quota fails if a quota does not allow what a statement has stored, or the disk is nearly full: instances that know
+-- the size of the database set app.disk_reserve. Requests that are never refused set app.never_refused.
 create function check_quota(of_tenant bigint, more_storage bigint, more_records bigint) returns void
     language plpgsql as $$
 declare
     quota record;
 begin
-    if more_storage > 0 or more_records > 0 then
+    if (more_storage > 0 or more_records > 0) and current_setting('app.never_refused', true) is distinct from 'on' then
         if current_setting('app.disk_reserve', true) = 'reached' then
             raise 'only the reserve of disk space is left' using errcode = 'disk_full';
         end if;
-        perform set_config('app.grows', 'on', true);
         select * into quota from public.read_quota(of_tenant);
         if more_storage > 0 and quota.storage > quota.storage_limit then
             raise 'the quota of storage is exceeded' using errcode = 'SR006',
@@ -150,13 +174,10 @@ grant execute on function check_quota to storeroom_runtime;
 -- add_to_quota counts what a statement stored or deleted. It fails only if that is refusable: see check_quota.
 create function add_to_quota(of_tenant bigint, more_storage bigint, more_records bigint, refusable boolean) returns void
     language plpgsql as $$
-declare
-    backend_slot constant smallint := pg_backend_pid() % 64;
 begin
     if more_storage <> 0 or more_records <> 0 then -- otherwise null: the statement has no rows
-        perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
         insert into public.quota_counts as c (tenant_id, slot, storage, records)
-        values (of_tenant, backend_slot, more_storage, more_records)
+        values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
             on conflict (tenant_id, slot) do update
            set storage = c.storage + excluded.storage, records = c.records + excluded.records;
         if refusable then
@@ -167,23 +188,36 @@ end $$;
 revoke execute on function add_to_quota from public;
 grant execute on function add_to_quota to storeroom_runtime;
 
--- count_products also counts for the quotas: the rows that lists need and those of quotas are the same.
+-- count_products also counts for the quotas: the rows that lists need and those of quotas are the same. A new value of a
+-- facet is storage too.
 create or replace function count_products() returns trigger
     language plpgsql as $$
 declare
-    backend_slot smallint := pg_backend_pid() % 64;
+    backend_slot smallint;
     total record;
+    facet_storage bigint;
 begin
     if tg_op = 'INSERT' then
-        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1;
+        select public.take_slot(n.tenant_id) into backend_slot from new_rows n limit 1;
         -- A statement that writes the row of the ledger with its product sets app.counted, so that no trigger of the
         -- ledger is needed.
-        with added as materialized (
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+               from new_rows n
+              cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+              group by 1, 2, 3, 4
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        ), added as materialized (
              select n.tenant_id, n.status, count(*) as count,
                     count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
                                     then count(*) filter (where n.quantity > 0) else 0 end as records,
                     sum(public.product_bytes(
-                        n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint as storage
+                        n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
+                    + case when row_number() over () = 1
+                           then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                           else 0 end as storage
                from new_rows n
               group by 1, 2
         ), counted as (
@@ -197,48 +231,53 @@ begin
           into total
           from added a;
         perform public.check_quota(total.tenant, total.storage, total.records);
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
-          from new_rows n
-         cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
-         group by 1, 2, 3, 4
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     elsif tg_op = 'DELETE' then
-        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1;
+        select public.take_slot(o.tenant_id) into backend_slot from old_rows o limit 1;
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+               from old_rows o
+              cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+              group by 1, 2, 3, 4
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        )
         insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
         select o.tenant_id, backend_slot, o.status, -count(*),
-               -sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+               case when row_number() over () = 1
+                    then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                    else 0 end
+               - sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
                -count(*)
           from old_rows o
          group by 1, 3
         on conflict (tenant_id, slot, status) do update
            set count = c.count + excluded.count, storage = c.storage + excluded.storage,
                records = c.records + excluded.records;
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
-          from old_rows o
-         cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
-         group by 1, 2, 3, 4
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     else
-        perform pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot));
+        backend_slot := public.take_slot(new.tenant_id);
         if old.status <> new.status then
             insert into public.product_counts as c (tenant_id, slot, status, count)
             values (new.tenant_id, backend_slot, old.status, -1), (new.tenant_id, backend_slot, new.status, 1)
             on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
         end if;
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
-          from (
-               select facet, value, old.status as status, -1 as count
-                 from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
-                union all
-               select facet, value, new.status, 1
-                 from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
-               ) f
-         group by 2, 3, 4
-        having sum(f.count) <> 0
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
+               from (
+                    select facet, value, old.status as status, -1 as count
+                      from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+                     union all
+                    select facet, value, new.status, 1
+                      from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+                    ) f
+              group by 2, 3, 4
+             having sum(f.count) <> 0
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        )
+        select sum(public.facet_bytes(value)) into facet_storage from facets where is_new;
+        perform public.add_to_quota(new.tenant_id, facet_storage, 0, true);
     end if;
     return null;
 end $$;
@@ -247,6 +286,8 @@ end $$;
 -- count_quota_of_row counts it.
 create or replace function record_products() returns trigger
     language plpgsql as $$
+declare
+    grown record;
 begin
     if tg_op = 'INSERT' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
@@ -261,13 +302,11 @@ begin
     else
         -- An update of updated_at alone moves stock between warehouses. Each row has a partner, but only a full join is
         -- never a nested loop, which would compare each row with all others.
-        insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-        select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
-               case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
-                    then '{product,stock}'::text[] else '{product}' end,
-               c.changed, array_agg(c.id::text)
-          from (
-               select n.tenant_id, n.id, array_remove(array[
+        with compared as materialized (
+             select n.tenant_id, n.id,
+                    public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images)
+                    - public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images) as bytes,
+                    array_remove(array[
                       case when n.sku <> o.sku then 'sku' end,
                       case when n.name <> o.name then 'name' end,
                       case when n.description is distinct from o.description then 'description' end,
@@ -286,21 +325,20 @@ begin
                       case when n.tags <> o.tags then 'tags' end,
                       case when n.images <> o.images then 'images' end,
                       case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
-                 from new_rows n
-                 full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
-               ) c
-         where c.changed <> '{}'
-         group by c.tenant_id, c.changed;
-        perform public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
-           from (
-                select n.tenant_id,
-                       public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
-                  from new_rows n
-                 union all
-                select o.tenant_id,
-                       -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
-                  from old_rows o
-                ) r;
+               from new_rows n
+               full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+        ), recorded as (
+             insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+             select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+                    case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+                         then '{product,stock}'::text[] else '{product}' end,
+                    c.changed, array_agg(c.id::text)
+               from compared c
+              where c.changed <> '{}'
+              group by c.tenant_id, c.changed
+        )
+        select min(c.tenant_id) as tenant, sum(c.bytes)::bigint as bytes into grown from compared c;
+        perform public.add_to_quota(grown.tenant, grown.bytes, 0, grown.bytes > 0);
     end if;
     return null;
 end $$;
@@ -336,13 +374,14 @@ begin
     return null;
 end $$;
 
--- count_quota counts the rows of a statement: deleted ones, and new ones of the ledger. None can be refused.
+-- count_quota counts the rows of a statement: deleted ones, changed deliveries, and new ones of the ledger. Only a row of
+-- the ledger that no order writes can be refused.
 create function count_quota() returns trigger
     language plpgsql as $$
 begin
     case tg_argv[0] -- rows of partitions have other names of tables
     when 'inventory_adjustments' then
-        perform public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c;
+        perform public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c;
     when 'change_plan_parts' then
         perform public.add_to_quota(
                     min(c.tenant_id), -sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)), 0, false)
@@ -353,15 +392,21 @@ begin
         perform public.add_to_quota(min(c.tenant_id), -sum(coalesce(octet_length(c.body), 0)), 0, false)
            from changed_rows c;
     when 'webhook_deliveries' then
-        perform public.add_to_quota(min(c.tenant_id), -sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
+        perform public.add_to_quota(
+                    min(c.tenant_id), (case tg_op when 'INSERT' then 1 else -1 end
+                                       * sum(public.delivery_bytes(c.response, c.error)))::bigint, 0, false)
            from changed_rows c;
+        if tg_op = 'UPDATE' then
+            perform public.add_to_quota(min(c.tenant_id), sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
+               from new_rows c;
+        end if;
     end case;
     return null;
 end $$;
 revoke execute on function count_quota from public;
 
 -- count_quota_of_row counts one row, of which a statement inserts or updates only one. Rows and files of new plans, a
--- product that grows, and the response of a request that stores something can be refused.
+-- product that grows, and the response of a request can be refused.
 create function count_quota_of_row() returns trigger
     language plpgsql as $$
 declare
@@ -387,12 +432,7 @@ begin
         refusable := true;
     when 'idempotency_keys' then
         bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
-        refusable := bytes > 0 and current_setting('app.grows', true) = 'on';
-    when 'webhook_deliveries' then
-        bytes := public.delivery_bytes(new.response, new.error);
-        if tg_op = 'UPDATE' then
-            bytes := bytes - public.delivery_bytes(old.response, old.error);
-        end if;
+        refusable := bytes > 0;
     end case;
     perform public.add_to_quota(new.tenant_id, bytes, 0, refusable);
     return null;
@@ -401,8 +441,13 @@ revoke execute on function count_quota_of_row from public;
 
 create trigger count_quota_rows after update of sku, name, description, bin_location, upc, tags, images on products
     for each row when (
-        public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
-        <> public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images))
+        octet_length(new.sku) <> octet_length(old.sku)
+        or octet_length(new.name) <> octet_length(old.name)
+        or new.description is distinct from old.description
+        or new.bin_location is distinct from old.bin_location
+        or new.upc is distinct from old.upc
+        or new.tags <> old.tags
+        or new.images <> old.images)
     execute function count_quota_of_row('products');
 create trigger count_quota_inserts after insert on inventory_adjustments
     referencing new table as changed_rows for each statement
@@ -420,8 +465,11 @@ create trigger count_quota_rows after update of body on idempotency_keys
     for each row execute function count_quota_of_row('idempotency_keys');
 create trigger count_quota_deletes after delete on idempotency_keys
     referencing old table as changed_rows for each statement execute function count_quota('idempotency_keys');
-create trigger count_quota_rows after insert or update of response on webhook_deliveries
-    for each row execute function count_quota_of_row('webhook_deliveries');
+create trigger count_quota_inserts after insert on webhook_deliveries
+    referencing new table as changed_rows for each statement execute function count_quota('webhook_deliveries');
+create trigger count_quota_updates after update on webhook_deliveries
+    referencing old table as changed_rows new table as new_rows
+    for each statement execute function count_quota('webhook_deliveries');
 create trigger count_quota_deletes after delete on webhook_deliveries
     referencing old table as changed_rows for each statement execute function count_quota('webhook_deliveries');
 
@@ -443,7 +491,7 @@ begin
         return;
     end if;
     perform set_config('app.tenant_id', tenant::text, true);
-    select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes - q.storage as storage,
+    select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes + v.bytes - q.storage as storage,
            p.count + o.count + u.count + a.count - q.records as records
       into missing
       from read_quota(tenant) q
@@ -464,7 +512,27 @@ begin
            select coalesce(sum(octet_length(body)), 0) as bytes from idempotency_keys where tenant_id = tenant) k
      cross join (
            select coalesce(sum(delivery_bytes(response, error)), 0)::bigint as bytes
-             from webhook_deliveries where tenant_id = tenant) d;
+             from webhook_deliveries where tenant_id = tenant) d
+     cross join (
+           select coalesce(sum(facet_bytes(value)), 0)::bigint as bytes from facet_counts where tenant_id = tenant) v;
+    -- Rows of a value that no product has any more have the sum 0, so that to delete them changes no count.
+    with unused as (
+         select c.facet, c.value, c.status from facet_counts c where c.tenant_id = tenant group by 1, 2, 3 having sum(c.count) = 0
+    ), locked as materialized (
+         select c.facet, c.value, c.status, c.slot, c.count
+           from facet_counts c
+           join unused u on u.facet = c.facet and u.value = c.value and u.status = c.status
+          where c.tenant_id = tenant
+            for update of c skip locked
+    ), deleted as (
+         delete from facet_counts c
+          using locked l
+          where c.tenant_id = tenant and c.facet = l.facet and c.value = l.value and c.status = l.status and c.slot = l.slot
+            and (l.facet, l.value, l.status) in (
+                select facet, value, status from locked group by 1, 2, 3 having sum(count) = 0)
+         returning c.value
+    )
+    select missing.storage - coalesce(sum(facet_bytes(d.value)), 0)::bigint into missing.storage from deleted d;
     update tenants t set recount_quotas_at = now() + interval '24 hours' where t.id = tenant;
     if found then -- the tenant may have been deleted
         perform copy_quota(tenant, missing.storage, missing.records);
@@ -556,4 +624,28 @@ begin
         exit;
     end loop;
     perform set_config('app.tenant_id', before, true);
+end $$;
+
+create or replace function empty_old_webhook_deliveries() returns integer
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp set lock_timeout = '500ms' as $$
+declare
+    unused integer := (((clock_timestamp() at time zone 'UTC')::date - date '2000-01-01') / 10 + 2) % 6;
+    partition regclass;
+    emptied integer := 0;
+begin
+    perform set_config('citus.enable_manual_changes_to_shards', 'on', true);
+    for partition in -- without pg_class, in which Citus hides them
+        select i.inhrelid
+          from pg_inherits i
+         where i.inhparent = 'public.webhook_deliveries'::regclass
+           and substring(pg_get_partition_constraintdef(i.inhrelid) from '[0-9]+')::integer = unused
+           and pg_relation_size(i.inhrelid) > 0
+    loop
+        execute format('truncate %s', partition);
+        emptied := emptied + 1;
+    end loop;
+    if emptied > 0 then -- no trigger counts them
+        update tenants set recount_quotas_at = now() where recount_quotas_at > now();
+    end if;
+    return emptied;
 end $$;

@@ -22,7 +22,7 @@ create table tenants (
     delete_plans_at     timestamptz not null default now() + '24:00:00'::interval,
     quota_storage       bigint,
     quota_records       bigint,
-    recount_quotas_at   timestamptz not null default now(),
+    recount_quotas_at   timestamptz not null default now() + '01:00:00'::interval,
     PRIMARY KEY (id),
     UNIQUE (slug),
     CHECK ((plan = 'enterprise'::text) = (rate_limit IS NOT NULL)),
@@ -42,7 +42,7 @@ comment on column tenants.delete_usage_at is 'When delete_expired_usage visits t
 comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: about when its first plan expires.';
 comment on column tenants.quota_storage is 'Bytes that a tenant of the plan enterprise may store; null is no limit. Other plans have fixed quotas.';
 comment on column tenants.quota_records is 'Records that a tenant of the plan enterprise may store; null is no limit.';
-comment on column tenants.recount_quotas_at is 'When recount_quotas visits the tenant next.';
+comment on column tenants.recount_quotas_at is 'When recount_quotas visits the tenant next. The default leaves an hour to restart the instances of the earlier version, which do not know the error of a quota.';
 CREATE INDEX tenants_delete_plans ON tenants USING btree (delete_plans_at);
 CREATE INDEX tenants_delete_responses ON tenants USING btree (delete_responses_at);
 CREATE INDEX tenants_delete_usage ON tenants USING btree (delete_usage_at);
@@ -245,7 +245,7 @@ CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, wareho
 CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images) <> product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images)) EXECUTE FUNCTION count_quota_of_row('products');
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (octet_length(new.sku) <> octet_length(old.sku) OR octet_length(new.name) <> octet_length(old.name) OR new.description IS DISTINCT FROM old.description OR new.bin_location IS DISTINCT FROM old.bin_location OR new.upc IS DISTINCT FROM old.upc OR new.tags <> old.tags OR new.images <> old.images) EXECUTE FUNCTION count_quota_of_row('products');
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
@@ -1309,7 +1309,8 @@ comment on column webhook_deliveries.slot is 'The partition: the number of the 1
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
 comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
 CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF response ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('webhook_deliveries');
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
+CREATE TRIGGER count_quota_updates AFTER UPDATE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
 create policy tenant on webhook_deliveries for all to public
@@ -1457,19 +1458,31 @@ CREATE OR REPLACE FUNCTION public.count_products()
  LANGUAGE plpgsql
 AS $function$
 declare
-    backend_slot smallint := pg_backend_pid() % 64;
+    backend_slot smallint;
     total record;
+    facet_storage bigint;
 begin
     if tg_op = 'INSERT' then
-        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1;
+        select public.take_slot(n.tenant_id) into backend_slot from new_rows n limit 1;
         -- A statement that writes the row of the ledger with its product sets app.counted, so that no trigger of the
         -- ledger is needed.
-        with added as materialized (
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+               from new_rows n
+              cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+              group by 1, 2, 3, 4
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        ), added as materialized (
              select n.tenant_id, n.status, count(*) as count,
                     count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
                                     then count(*) filter (where n.quantity > 0) else 0 end as records,
                     sum(public.product_bytes(
-                        n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint as storage
+                        n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
+                    + case when row_number() over () = 1
+                           then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                           else 0 end as storage
                from new_rows n
               group by 1, 2
         ), counted as (
@@ -1483,48 +1496,53 @@ begin
           into total
           from added a;
         perform public.check_quota(total.tenant, total.storage, total.records);
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
-          from new_rows n
-         cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
-         group by 1, 2, 3, 4
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     elsif tg_op = 'DELETE' then
-        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1;
+        select public.take_slot(o.tenant_id) into backend_slot from old_rows o limit 1;
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+               from old_rows o
+              cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+              group by 1, 2, 3, 4
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        )
         insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
         select o.tenant_id, backend_slot, o.status, -count(*),
-               -sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+               case when row_number() over () = 1
+                    then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                    else 0 end
+               - sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
                -count(*)
           from old_rows o
          group by 1, 3
         on conflict (tenant_id, slot, status) do update
            set count = c.count + excluded.count, storage = c.storage + excluded.storage,
                records = c.records + excluded.records;
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
-          from old_rows o
-         cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
-         group by 1, 2, 3, 4
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     else
-        perform pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot));
+        backend_slot := public.take_slot(new.tenant_id);
         if old.status <> new.status then
             insert into public.product_counts as c (tenant_id, slot, status, count)
             values (new.tenant_id, backend_slot, old.status, -1), (new.tenant_id, backend_slot, new.status, 1)
             on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
         end if;
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
-          from (
-               select facet, value, old.status as status, -1 as count
-                 from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
-                union all
-               select facet, value, new.status, 1
-                 from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
-               ) f
-         group by 2, 3, 4
-        having sum(f.count) <> 0
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
+               from (
+                    select facet, value, old.status as status, -1 as count
+                      from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+                     union all
+                    select facet, value, new.status, 1
+                      from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+                    ) f
+              group by 2, 3, 4
+             having sum(f.count) <> 0
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        )
+        select sum(public.facet_bytes(value)) into facet_storage from facets where is_new;
+        perform public.add_to_quota(new.tenant_id, facet_storage, 0, true);
     end if;
     return null;
 end $function$;
@@ -3125,6 +3143,8 @@ CREATE OR REPLACE FUNCTION public.record_products()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+    grown record;
 begin
     if tg_op = 'INSERT' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
@@ -3139,13 +3159,11 @@ begin
     else
         -- An update of updated_at alone moves stock between warehouses. Each row has a partner, but only a full join is
         -- never a nested loop, which would compare each row with all others.
-        insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-        select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
-               case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
-                    then '{product,stock}'::text[] else '{product}' end,
-               c.changed, array_agg(c.id::text)
-          from (
-               select n.tenant_id, n.id, array_remove(array[
+        with compared as materialized (
+             select n.tenant_id, n.id,
+                    public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images)
+                    - public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images) as bytes,
+                    array_remove(array[
                       case when n.sku <> o.sku then 'sku' end,
                       case when n.name <> o.name then 'name' end,
                       case when n.description is distinct from o.description then 'description' end,
@@ -3164,21 +3182,20 @@ begin
                       case when n.tags <> o.tags then 'tags' end,
                       case when n.images <> o.images then 'images' end,
                       case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
-                 from new_rows n
-                 full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
-               ) c
-         where c.changed <> '{}'
-         group by c.tenant_id, c.changed;
-        perform public.add_to_quota(min(r.tenant_id), sum(r.bytes)::bigint, 0, sum(r.bytes) > 0)
-           from (
-                select n.tenant_id,
-                       public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images) as bytes
-                  from new_rows n
-                 union all
-                select o.tenant_id,
-                       -public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images)
-                  from old_rows o
-                ) r;
+               from new_rows n
+               full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+        ), recorded as (
+             insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+             select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+                    case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+                         then '{product,stock}'::text[] else '{product}' end,
+                    c.changed, array_agg(c.id::text)
+               from compared c
+              where c.changed <> '{}'
+              group by c.tenant_id, c.changed
+        )
+        select min(c.tenant_id) as tenant, sum(c.bytes)::bigint as bytes into grown from compared c;
+        perform public.add_to_quota(grown.tenant, grown.bytes, 0, grown.bytes > 0);
     end if;
     return null;
 end $function$;
@@ -3322,6 +3339,9 @@ begin
         execute format('truncate %s', partition);
         emptied := emptied + 1;
     end loop;
+    if emptied > 0 then -- no trigger counts them
+        update tenants set recount_quotas_at = now() where recount_quotas_at > now();
+    end if;
     return emptied;
 end $function$;
 revoke execute on function empty_old_webhook_deliveries() from public;
@@ -4142,6 +4162,34 @@ $function$;
 revoke execute on function delivery_bytes(text,text) from public;
 grant execute on function delivery_bytes(text,text) to storeroom_runtime;
 
+CREATE OR REPLACE FUNCTION public.facet_bytes(value text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select (octet_length(value) + 100)::bigint
+$function$;
+revoke execute on function facet_bytes(text) from public;
+grant execute on function facet_bytes(text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.take_slot(of_tenant bigint)
+ RETURNS smallint
+ LANGUAGE plpgsql
+AS $function$
+declare
+    own constant integer := pg_backend_pid() % 64;
+begin
+    for i in own..own + 63 loop
+        if pg_try_advisory_xact_lock(hashint8extended(of_tenant, i % 64)) then
+            return i % 64;
+        end if;
+    end loop;
+    perform pg_advisory_xact_lock(hashint8extended(of_tenant, own));
+    return own;
+end $function$;
+revoke execute on function take_slot(bigint) from public;
+grant execute on function take_slot(bigint) to storeroom_runtime;
+
 CREATE OR REPLACE FUNCTION public.read_quota(of_tenant bigint)
  RETURNS TABLE(storage bigint, records bigint, storage_limit bigint, records_limit bigint)
  LANGUAGE sql
@@ -4185,11 +4233,10 @@ AS $function$
 declare
     quota record;
 begin
-    if more_storage > 0 or more_records > 0 then
+    if (more_storage > 0 or more_records > 0) and current_setting('app.never_refused', true) is distinct from 'on' then
         if current_setting('app.disk_reserve', true) = 'reached' then
             raise 'only the reserve of disk space is left' using errcode = 'disk_full';
         end if;
-        perform set_config('app.grows', 'on', true);
         select * into quota from public.read_quota(of_tenant);
         if more_storage > 0 and quota.storage > quota.storage_limit then
             raise 'the quota of storage is exceeded' using errcode = 'SR006',
@@ -4207,13 +4254,10 @@ CREATE OR REPLACE FUNCTION public.add_to_quota(of_tenant bigint, more_storage bi
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
-declare
-    backend_slot constant smallint := pg_backend_pid() % 64;
 begin
     if more_storage <> 0 or more_records <> 0 then -- otherwise null: the statement has no rows
-        perform pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot));
         insert into public.quota_counts as c (tenant_id, slot, storage, records)
-        values (of_tenant, backend_slot, more_storage, more_records)
+        values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
             on conflict (tenant_id, slot) do update
            set storage = c.storage + excluded.storage, records = c.records + excluded.records;
         if refusable then
@@ -4231,7 +4275,7 @@ AS $function$
 begin
     case tg_argv[0] -- rows of partitions have other names of tables
     when 'inventory_adjustments' then
-        perform public.add_to_quota(min(c.tenant_id), 0, count(*), false) from changed_rows c;
+        perform public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c;
     when 'change_plan_parts' then
         perform public.add_to_quota(
                     min(c.tenant_id), -sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)), 0, false)
@@ -4242,8 +4286,14 @@ begin
         perform public.add_to_quota(min(c.tenant_id), -sum(coalesce(octet_length(c.body), 0)), 0, false)
            from changed_rows c;
     when 'webhook_deliveries' then
-        perform public.add_to_quota(min(c.tenant_id), -sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
+        perform public.add_to_quota(
+                    min(c.tenant_id), (case tg_op when 'INSERT' then 1 else -1 end
+                                       * sum(public.delivery_bytes(c.response, c.error)))::bigint, 0, false)
            from changed_rows c;
+        if tg_op = 'UPDATE' then
+            perform public.add_to_quota(min(c.tenant_id), sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
+               from new_rows c;
+        end if;
     end case;
     return null;
 end $function$;
@@ -4276,12 +4326,7 @@ begin
         refusable := true;
     when 'idempotency_keys' then
         bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
-        refusable := bytes > 0 and current_setting('app.grows', true) = 'on';
-    when 'webhook_deliveries' then
-        bytes := public.delivery_bytes(new.response, new.error);
-        if tg_op = 'UPDATE' then
-            bytes := bytes - public.delivery_bytes(old.response, old.error);
-        end if;
+        refusable := bytes > 0;
     end case;
     perform public.add_to_quota(new.tenant_id, bytes, 0, refusable);
     return null;
@@ -4307,7 +4352,7 @@ begin
         return;
     end if;
     perform set_config('app.tenant_id', tenant::text, true);
-    select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes - q.storage as storage,
+    select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes + v.bytes - q.storage as storage,
            p.count + o.count + u.count + a.count - q.records as records
       into missing
       from read_quota(tenant) q
@@ -4328,7 +4373,27 @@ begin
            select coalesce(sum(octet_length(body)), 0) as bytes from idempotency_keys where tenant_id = tenant) k
      cross join (
            select coalesce(sum(delivery_bytes(response, error)), 0)::bigint as bytes
-             from webhook_deliveries where tenant_id = tenant) d;
+             from webhook_deliveries where tenant_id = tenant) d
+     cross join (
+           select coalesce(sum(facet_bytes(value)), 0)::bigint as bytes from facet_counts where tenant_id = tenant) v;
+    -- Rows of a value that no product has any more have the sum 0, so that to delete them changes no count.
+    with unused as (
+         select c.facet, c.value, c.status from facet_counts c where c.tenant_id = tenant group by 1, 2, 3 having sum(c.count) = 0
+    ), locked as materialized (
+         select c.facet, c.value, c.status, c.slot, c.count
+           from facet_counts c
+           join unused u on u.facet = c.facet and u.value = c.value and u.status = c.status
+          where c.tenant_id = tenant
+            for update of c skip locked
+    ), deleted as (
+         delete from facet_counts c
+          using locked l
+          where c.tenant_id = tenant and c.facet = l.facet and c.value = l.value and c.status = l.status and c.slot = l.slot
+            and (l.facet, l.value, l.status) in (
+                select facet, value, status from locked group by 1, 2, 3 having sum(count) = 0)
+         returning c.value
+    )
+    select missing.storage - coalesce(sum(facet_bytes(d.value)), 0)::bigint into missing.storage from deleted d;
     update tenants t set recount_quotas_at = now() + interval '24 hours' where t.id = tenant;
     if found then -- the tenant may have been deleted
         perform copy_quota(tenant, missing.storage, missing.records);

@@ -47,6 +47,10 @@ func AsQuotaError(err error) (e QuotaError, ok bool) {
 	return e, err == nil
 }
 
+// NeverRefused makes the quotas refuse nothing that the rest of the transaction stores. It is for requests with one small
+// effect that a full tenant needs: to adjust stock, to cancel and to refund.
+const NeverRefused = `select set_config('app.never_refused', 'on', true)`
+
 // grouped returns a number with commas.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
@@ -74,7 +78,7 @@ func ReadQuota(ctx context.Context, db *DB, tenant ID) (Quota, error) {
 	return found[0], nil
 }
 
-// Take adds what a row would store, which is negative if it gets smaller. It returns a QuotaError and adds nothing if
+// Take adds what a row would store, which is negative if it gets smaller: then it adds nothing. It returns a QuotaError and adds nothing if
 // the row does not fit.
 func (q *Quota) Take(storage, records int64) error {
 	switch {
@@ -83,7 +87,8 @@ func (q *Quota) Take(storage, records int64) error {
 	case records > 0 && q.RecordsLimit != nil && q.Records+records > *q.RecordsLimit:
 		return QuotaError{"records", q.Records, *q.RecordsLimit}
 	}
-	q.Storage, q.Records = q.Storage+storage, q.Records+records
+	// What rows of the same request delete is free only after it.
+	q.Storage, q.Records = q.Storage+max(storage, 0), q.Records+max(records, 0)
 	return nil
 }
 

@@ -132,7 +132,7 @@ problems (object, problem) as (
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
                 'end_link', 'open_link', 'accept_invitation', 'use_reset', 'wal_position', 'has_replayed',
                 'empty_old_changes', 'empty_old_webhook_deliveries', 'delete_unused_deliveries', 'queue_webhooks',
-                'queue_webhook', 'claim_webhooks', 'lock_maker', 'check_file_owner', 'read_quota',
+                'queue_webhook', 'claim_webhooks', 'lock_maker', 'check_file_owner',
                 'recount_quotas'),
             'is a security definer function that is not in the list of the lint'),
            (not coalesce(p.proconfig @> '{"search_path=pg_catalog, public, pg_temp"}', false),

@@ -352,7 +352,7 @@ func (b *orderBatch) takeRecords(o *orderRow) error {
 // returnRecords is for an order that is not stored.
 func (b *orderBatch) returnRecords(o *orderRow) {
 	if len(b.quota) > 0 {
-		_ = b.quota[0].Take(0, -int64(1+len(o.Items))) // less never exceeds a quota
+		b.quota[0].Records -= int64(1 + len(o.Items))
 	}
 }
 

@@ -83,8 +83,7 @@ func (s *Store) takeTurn(
 		limit.pacer.wait(ctx)
 		return !wasLong && time.Now().Before(end)
 	})
-	_, waits := tenancy.AsQuotaError(err)
-	full := waits || tenancy.IsDiskFull(err)
+	full := isQuota(err) || tenancy.IsDiskFull(err)
 	if ctx.Err() == nil && (full || err == nil) {
 		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
 	}
@@ -131,7 +130,7 @@ func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit t
 		if err == nil && len(claimed) > 0 {
 			err = s.Work(limited, tenant, id, nil)
 		}
-		_, waits := tenancy.AsQuotaError(err)
+		waits := isQuota(err)
 		if err != nil && limited.Err() == nil && !waits && !errors.Is(err, ErrLost) {
 			return Plan{}, wrap(err, "carry out the plan %d", id)
 		}
@@ -212,8 +211,7 @@ func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan
 		if err == nil || errors.Is(err, ErrLost) {
 			return after, err
 		}
-		_, waits := tenancy.AsQuotaError(err)
-		if waits || try == maxTries || pause(ctx, tryPause) != nil {
+		if isQuota(err) || try == maxTries || pause(ctx, tryPause) != nil {
 			return plan, s.fail(ctx, tenant, plan, err)
 		}
 	}
@@ -251,21 +249,34 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 	return errors.Join(fmt.Errorf("plan %d, part %d: %w", plan.ID, plan.NextPart, err), failErr)
 }
 
+func isQuota(err error) bool {
+	_, is := tenancy.AsQuotaError(err)
+	return is
+}
+
 // How long a plan waits before it is tried again. Computing one starts over.
 const (
 	roomPause     = 30 * time.Second
 	planRoomPause = 5 * time.Minute
 )
 
-// wait releases a plan that a quota does not allow, and says so. Its lease keeps workers away from it for a while.
+// wait releases a plan that a quota does not allow, and says so. Its lease keeps workers away from it for a while. A plan
+// that is being computed must not fill the room that it waits for.
 func (s *Store) wait(ctx context.Context, tenant tenancy.ID, plan Plan, quota tenancy.QuotaError) error {
 	after := roomPause
 	if plan.State == Planning {
 		after = planRoomPause
 	}
 	err := s.change(ctx, tenant, plan.ID, `
+		with unfinished as (
+			delete from change_plan_parts c
+			 using change_plans p
+			 where p.tenant_id = $1 and p.id = $2 and p.worker = $3 and p.state = 'planning'
+			   and c.tenant_id = $1 and c.plan_id = $2
+		)
 		update change_plans
-		   set failure = $4, worker = null, attempts = 0, lease_until = clock_timestamp() + make_interval(secs => $5)
+		   set failure = $4, parts = case state when 'planning' then 0 else parts end, worker = null, attempts = 0,
+		       lease_until = clock_timestamp() + make_interval(secs => $5)
 		 where tenant_id = $1 and id = $2 and worker = $3 and state in ('planning', 'applying', 'undoing')`,
 		s.worker, fmt.Sprintf("There is no room: %s. The work continues once there is room.", quota), after.Seconds())
 	if errors.Is(err, ErrState) {

@@ -122,12 +122,11 @@ func poll(
 	return ctx, nil, &stored[0].Response, nil
 }
 
-// Commit stores the response and commits the work. A quota of storage can refuse the response if the work stores
-// something, or if full.
-func (c *Claim) Commit(ctx context.Context, response Response, full bool) error {
+// Commit stores the response and commits the work. A quota of storage can refuse the response if refusable.
+func (c *Claim) Commit(ctx context.Context, response Response, refusable bool) error {
 	return c.tx.Commit(ctx, func(batch *pgx.Batch) {
-		if full {
-			batch.Queue(`select set_config('app.grows', 'on', true)`)
+		if !refusable {
+			batch.Queue(tenancy.NeverRefused)
 		}
 		batch.Queue(`
 			update idempotency_keys
