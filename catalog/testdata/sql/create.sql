@@ -4,18 +4,29 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
+select public.take_slot(n.tenant_id)                   from new_rows n limit 1
 
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Named Tuplestore Scan
 
-with added as materialized (
+with facets as (
+     insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+     select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+       from new_rows n
+      cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+      group by 1, 2, 3, 4
+     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+     returning value, xmax = 0 as is_new
+), added as materialized (
      select n.tenant_id, n.status, count(*) as count,
             count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
                             then count(*) filter (where n.quantity > 0) else 0 end as records,
             sum(public.product_bytes(
-                n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint as storage
+                n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
+            + case when row_number() over () = 1
+                   then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                   else 0 end as storage
        from new_rows n
       group by 1, 2
 ), counted as (
@@ -30,15 +41,21 @@ select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.reco
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Aggregate (CTE added)
---       Named Tuplestore Scan
+--     ModifyTable Insert on facet_counts (CTE facets)
+--       Aggregate
+--         Nested Loop Inner
+--           Named Tuplestore Scan
+--           Append
+--             Values Scan
+--             Function Scan on unnest
+--     WindowAgg (CTE added)
+--       Aggregate (InitPlan)
+--         CTE Scan on facets
+--       Aggregate
+--         Named Tuplestore Scan
 --     ModifyTable Insert on product_counts (CTE counted)
 --       CTE Scan on added
 --     CTE Scan on added
-
-SELECT set_config('app.grows', 'on', true)
-
--- Plan on PostgreSQL 15:
 
 select *            from public.read_quota(of_tenant)
 
@@ -51,22 +68,6 @@ select *            from public.read_quota(of_tenant)
 SELECT public.check_quota(total.tenant, total.storage, total.records)
 
 -- Plan on PostgreSQL 15:
-
-insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
-  from new_rows n
- cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
- group by 1, 2, 3, 4
-on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on facet_counts
---     Aggregate
---       Nested Loop Inner
---         Named Tuplestore Scan
---         Append
---           Values Scan
---           Function Scan on unnest
 
 insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select tenant_id, unnest(tags), created_at, id, status, name, sku, price

@@ -108,12 +108,8 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', arra
 --     Aggregate
 --       Named Tuplestore Scan
 
-SELECT pg_advisory_xact_lock(hashint8extended(of_tenant, backend_slot))
-
--- Plan on PostgreSQL 15:
-
 insert into public.quota_counts as c (tenant_id, slot, storage, records)
-values (of_tenant, backend_slot, more_storage, more_records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
     on conflict (tenant_id, slot) do update
    set storage = c.storage + excluded.storage, records = c.records + excluded.records
 
