@@ -130,7 +130,15 @@ func (db *DB) size(ctx context.Context) (largest int64, err error) {
 	if db.cluster != nil {
 		parts = append(parts, db.Central())
 	}
+	counted := map[place]bool{}
 	for _, part := range parts {
+		if part.group != nil {
+			node := place{Host: part.group.Host, Port: part.group.Port}
+			if counted[node] {
+				continue
+			}
+			counted[node] = true
+		}
 		found, callErr := Call[struct{ Bytes int64 }](ctx, part, `select pg_database_size(current_database()) as bytes`)
 		if err = errors.Join(err, callErr); callErr == nil {
 			largest = max(largest, found[0].Bytes)
