@@ -36,6 +36,7 @@ const (
 	InvalidAPIKey           Code = "INVALID_API_KEY"
 	InsufficientPermissions Code = "INSUFFICIENT_PERMISSIONS"
 	TenantSuspended         Code = "TENANT_SUSPENDED"
+	QuotaExceeded           Code = "QUOTA_EXCEEDED"
 	NotFound                Code = "NOT_FOUND"
 	RouteNotFound           Code = "ROUTE_NOT_FOUND"
 	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
@@ -66,6 +67,7 @@ var codes = map[Code]struct {
 	InvalidAPIKey:           {http.StatusUnauthorized, "Invalid API key."},
 	InsufficientPermissions: {http.StatusForbidden, "The API key does not have the required permission."},
 	TenantSuspended:         {http.StatusForbidden, "The account is suspended."},
+	QuotaExceeded:           {http.StatusForbidden, "The account's quota is used up. See details."},
 	NotFound:                {http.StatusNotFound, "Resource not found."},
 	RouteNotFound:           {http.StatusNotFound, "Route not found."},
 	MethodNotAllowed:        {http.StatusMethodNotAllowed, "Method not allowed. See the Allow header."},
@@ -159,6 +161,10 @@ func toAPIError(err error) *apiError {
 		return &apiError{
 			code: InsufficientStock, message: "Insufficient stock. See details.", details: tenancy.InvalidError(short), cause: err,
 		}
+	}
+	if quota, ok := tenancy.AsQuotaError(err); ok {
+		details := tenancy.InvalidError{"quota." + quota.Quota: {quota.Error()}}
+		return &apiError{code: QuotaExceeded, details: details, cause: err}
 	}
 	if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {
 		return &apiError{code: ResourceInUse, message: inUse.Error() + ".", cause: err}

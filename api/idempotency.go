@@ -78,7 +78,7 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 			return err
 		}
 		response := recorder.response()
-		if err := claim.Commit(r.Context(), response); err != nil {
+		if err := claim.Commit(r.Context(), response, !stateOf(r).route.options.neverRefused); err != nil {
 			return err
 		}
 		sendStored(w, response)

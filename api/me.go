@@ -11,6 +11,17 @@ type meJSON struct {
 	Tenant    tenantJSON `json:"tenant"`
 	Key       keyJSON    `json:"key"`
 	RateLimit rateLimit  `json:"rate_limit"`
+	Quotas    quotasJSON `json:"quotas"`
+}
+
+type quotasJSON struct {
+	Storage quotaJSON `json:"storage"`
+	Records quotaJSON `json:"records"`
+}
+
+type quotaJSON struct {
+	Used  int64  `json:"used"`
+	Limit *int64 `json:"limit"` // null if there is none
 }
 
 type tenantJSON struct {
@@ -28,15 +39,22 @@ type keyJSON struct {
 	ExpiresAt   *timestamp       `json:"expires_at"`
 }
 
-// me handles GET /api/me: the tenant and the key of the request, and the rate limit.
+// me handles GET /api/me: the tenant and the key of the request, the rate limit and the quotas.
 func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
 	}
 	p := principal(r)
+	quota, err := tenancy.ReadQuota(r.Context(), s.DB, p.Tenant.ID)
+	if err != nil {
+		return err
+	}
 	return writeData(w, http.StatusOK, meJSON{
 		Tenant:    tenantJSON{p.Tenant.ID, p.Tenant.Name, p.Tenant.Plan, p.Tenant.Timezone, p.Tenant.Currency},
 		Key:       keyJSON{p.KeyID, p.KeyName, p.Permissions, (*timestamp)(p.ExpiresAt)},
 		RateLimit: stateOf(r).limit,
+		Quotas: quotasJSON{
+			Storage: quotaJSON{quota.Storage, quota.StorageLimit}, Records: quotaJSON{quota.Records, quota.RecordsLimit},
+		},
 	})
 }

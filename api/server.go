@@ -184,6 +184,8 @@ type options struct {
 	deadline time.Duration    // of the handler; 0 means the default
 	body     int64            // bytes of a body; 0 means the default of the class
 	also     keys.Permissions // further permissions that the route requires
+
+	neverRefused bool // a quota does not refuse the stored response
 }
 
 func (r route) class() admission.Class {
@@ -224,6 +226,7 @@ func (s *Server) routes() []route {
 	tested := options{class: admission.Feed, deadline: webhooks.TestTimeout}
 	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
 	erased := options{deadline: importDeadline} // it reads all plans
+	unlimited := options{neverRefused: true}
 	plan := options{class: admission.Bulk, deadline: bulkDeadline, body: s.limits.body}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
@@ -252,13 +255,13 @@ func (s *Server) routes() []route {
 		{"PATCH", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.moveImage), none},
 		{"DELETE", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.removeImage), none},
 		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, at(pathID, s.showInventory), none},
-		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, at(pathID, s.adjustInventory), none},
+		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, at(pathID, s.adjustInventory), unlimited},
 		{"GET", "/api/products/{id}/inventory/adjustments", keys.ProductsRead, s.listAdjustments, none},
 
 		{"GET", "/api/plans", keys.ProductsRead, s.listPlans, none},
 		{"GET", "/api/plans/{id}", keys.ProductsRead, s.showPlan, none},
 		{"POST", "/api/plans/{id}/apply", keys.ProductsWrite, at(pathID, s.applyPlan), plan},
-		{"POST", "/api/plans/{id}/cancel", keys.ProductsWrite, at(pathID, s.cancelPlan), none},
+		{"POST", "/api/plans/{id}/cancel", keys.ProductsWrite, at(pathID, s.cancelPlan), unlimited},
 		{"POST", "/api/plans/{id}/undo", keys.ProductsWrite, at(pathID, s.undoPlan), plan},
 
 		{"GET", "/api/channels", keys.OrdersRead, s.listChannels, none},
@@ -274,8 +277,8 @@ func (s *Server) routes() []route {
 		{"GET", "/api/order-items/export", keys.OrdersRead, s.exportList("order_items", s.orderItemsList), export},
 		{"GET", "/api/refunds/export", keys.OrdersRead, s.exportList("refunds", s.refundsList), export},
 		{"GET", "/api/orders/{number}", keys.OrdersRead, at(pathText("number"), s.showOrder), none},
-		{"POST", "/api/orders/{number}/cancel", keys.OrdersWrite, at(pathText("number"), s.cancelOrder), none},
-		{"POST", "/api/orders/{number}/refunds", keys.OrdersWrite, at(pathText("number"), s.refundOrder), none},
+		{"POST", "/api/orders/{number}/cancel", keys.OrdersWrite, at(pathText("number"), s.cancelOrder), unlimited},
+		{"POST", "/api/orders/{number}/refunds", keys.OrdersWrite, at(pathText("number"), s.refundOrder), unlimited},
 
 		{"GET", "/api/customers", keys.CustomersRead, s.listCustomers, none},
 		{"GET", "/api/customers/export", keys.CustomersRead, s.exportList("customers", s.customersList), export},
@@ -300,7 +303,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/imports/{id}/rows", keys.ImportsRead, s.listImportRows, none},
 		{"GET", "/api/imports/{id}/refused.csv", keys.ImportsRead, at(pathID, s.exportRefused), export},
 		{"POST", "/api/imports/{id}/apply", keys.ImportsWrite, at(pathID, s.applyImport), none},
-		{"POST", "/api/imports/{id}/cancel", keys.ImportsWrite, at(pathID, s.cancelImport), none},
+		{"POST", "/api/imports/{id}/cancel", keys.ImportsWrite, at(pathID, s.cancelImport), unlimited},
 		{"POST", "/api/imports/{id}/undo", keys.ImportsWrite, at(pathID, s.undoImport), none},
 
 		{"GET", "/api/reports/sales-summary", keys.ReportsRead, s.salesSummary, report},

@@ -273,7 +273,7 @@ func TestEveryCodeHasOneStatus(t *testing.T) {
 	t.Parallel()
 	want := map[int][]Code{
 		400: {InvalidHeader, InvalidJSON, InvalidParameter}, 401: {InvalidAPIKey, MissingAPIKey},
-		403: {InsufficientPermissions, TenantSuspended},
+		403: {InsufficientPermissions, QuotaExceeded, TenantSuspended},
 		404: {NotFound, RouteNotFound}, 405: {MethodNotAllowed}, 409: {IdempotencyInProgress, InvalidState, ResourceInUse},
 		410: {CursorExpired}, 412: {PreconditionFailed},
 		413: {PayloadTooLarge}, 415: {UnsupportedMediaType}, 422: {IdempotencyKeyReused, InsufficientStock, ValidationError},

@@ -29,15 +29,16 @@ func TestWritersOfTheSameCountsDoNotDeadlock(t *testing.T) {
 	s.Store = catalog.New(db)
 	super := s.database.MustSuper(t)
 	var function string
-	const definition = `select pg_get_functiondef('count_products'::regproc)`
+	const definition = `select pg_get_functiondef('take_slot'::regproc)`
 	if err := super.QueryRow(t.Context(), definition).Scan(&function); err != nil {
 		t.Fatal(err)
 	}
-	const slot = "pg_backend_pid() % 64"
-	if !strings.Contains(function, slot) {
-		t.Fatalf("the function does not contain %q: %s", slot, function)
+	const slot, others = "pg_backend_pid() % 64", "own..own + 63"
+	if !strings.Contains(function, slot) || !strings.Contains(function, others) {
+		t.Fatalf("the function does not contain %q and %q: %s", slot, others, function)
 	}
-	if _, err := super.Exec(t.Context(), strings.Replace(function, slot, "0", 1)); err != nil {
+	function = strings.NewReplacer(slot, "0", others, "1..0").Replace(function)
+	if _, err := super.Exec(t.Context(), function); err != nil {
 		t.Fatal(err)
 	}
 	var categories, sellers []int64

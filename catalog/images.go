@@ -29,20 +29,29 @@ type Image struct {
 }
 
 // CheckUpload returns an error if a picture cannot be added to a product, before it is decoded: ErrNotFound, or an
-// InvalidError if the product has too many images or the tenant's files have quota bytes.
+// InvalidError if the product has too many images or the tenant's files have quota bytes, or a tenancy.QuotaError.
 func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quota int64) error {
 	type state struct{ Images, Bytes int64 }
-	found, err := tenancy.One[state](ctx, s.db, tenant, `
-		select jsonb_array_length(images) as images,
-		       coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes
-		  from products
-		 where tenant_id = $1 and id = $2`, tenant, product)
+	var found []state
+	var stored []tenancy.Quota
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &found, `
+			select jsonb_array_length(images) as images,
+			       coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes
+			  from products
+			 where tenant_id = $1 and id = $2`, tenant, product)
+		tenancy.QueueQuota(b, tenant, &stored)
+	})
 	switch {
 	case err != nil:
-	case found.Images >= MaxImages:
+	case len(found) == 0 || len(stored) == 0:
+		err = tenancy.ErrNotFound
+	case found[0].Images >= MaxImages:
 		err = tenancy.InvalidError{"images": {tooManyImages}}
-	case found.Bytes >= quota:
+	case found[0].Bytes >= quota:
 		err = errMediaQuota(quota)
+	default:
+		err = stored[0].Take(1, 0) // any picture
 	}
 	return wrap(err, "add a picture to product %d", product)
 }

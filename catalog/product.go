@@ -57,6 +57,33 @@ func newProduct() Product {
 	return Product{Status: "active", Condition: "new", Tags: []string{}, Images: []Image{}}
 }
 
+// bytes returns the size of the texts and pictures, which counts as storage of the tenant. product_bytes computes it in
+// PostgreSQL.
+func (p *Product) bytes() int64 {
+	n := len(p.SKU) + len(p.Name) + len(strings.Join(p.Tags, ""))
+	for _, text := range []*string{p.Description, p.BinLocation, p.UPC} {
+		if text != nil {
+			n += len(*text)
+		}
+	}
+	total := int64(n)
+	for _, image := range p.Images {
+		total += int64(len(image.URL)) + image.Bytes
+	}
+	return total
+}
+
+// facetBytes returns what counts are stored for the category, the seller, the warehouse and the tags of a product, if no
+// other product has them. facet_bytes computes it in PostgreSQL.
+func (p *Product) facetBytes() int64 {
+	const row, id = 100, 20
+	n := 3 * (row + id)
+	for _, tag := range p.Tags {
+		n += row + len(tag)
+	}
+	return int64(n)
+}
+
 // storedColumns are the columns of products that a write sets, with their types and
 // the values of a product. The statements below are built from this list; the columns
 // id, created_at and updated_at are the only others that a Product has.
@@ -135,7 +162,7 @@ select p.id, p.created_at, p.updated_at,
        `+eachColumn("$N::TYPE")+`)
        ) r (search,
        `+eachColumn("NAME")+`)
- where `+skipTrigger+` is not null`) + `, recorded as (
+ where `+skipLedger+` is not null`) + `, recorded as (
 insert into changes (tenant_id, epoch, action, types, ids)
 select $1, feed_epoch($1), 'created', '{product,stock}', array[id::text]
   from p
@@ -186,6 +213,15 @@ select $1, feed_epoch($1), 'updated', $21, $22, array[id::text]
 // to compare all columns takes longer. No other statement of the batch may change products, because with the simple
 // protocol it would have the same start time.
 const skipTrigger = `(select set_config('app.recorded', statement_timestamp()::text, true))`
+
+// skipAndNeverRefuse is skipTrigger for a statement that adjusts stock, which no quota refuses.
+const skipAndNeverRefuse = `(select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.never_refused', 'on', true))`
+
+// skipLedger is skipTrigger for a statement that creates a product, and makes the trigger of products count its row of the
+// ledger for the quota, which costs less than another trigger.
+const skipLedger = `(select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.counted', statement_timestamp()::text, true))`
 
 // insertFrom returns the statement that inserts the rows r of source, with more columns if given.
 func insertFrom(more, source string) string {

@@ -158,6 +158,7 @@ func (s *Store) Adjust(
 		if err := locked.check(r.Precondition); err != nil {
 			return err
 		}
+		b.Queue(tenancy.NeverRefused)
 		invalid := invalid.Clone()
 		locked.lookups.check(warehouse, invalid)
 		if err := invalid.Err(); err != nil {
@@ -226,7 +227,7 @@ update products
  where tenant_id = $1 and id = $2
    and quantity + $3::bigint between 0 and 2147483647
 returning id, quantity, coalesce($4::bigint, warehouse_id) as warehouse_id,
-       ` + skipTrigger + `
+       ` + skipAndNeverRefuse + `
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select $1, id, warehouse_id, $3
@@ -255,7 +256,7 @@ update products
   from stocked
  where products.tenant_id = $1 and products.id = stocked.product_id
 returning products.id, products.quantity, stocked.warehouse_id,
-       ` + skipTrigger + recordAdjustment
+       ` + skipAndNeverRefuse + recordAdjustment
 
 	recordAdjustment = `
 ), recorded as (

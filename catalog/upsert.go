@@ -85,6 +85,9 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 		var existing []lockedRow
 		err := s.db.TxAfter(ctx, u.by.Tenant, func(b *pgx.Batch) {
 			queueLock(b, u.by.Tenant, u.keys, &existing)
+			if !u.planned { // a part of a plan is refused whole, by the trigger that counts
+				tenancy.QueueQuota(b, u.by.Tenant, &u.quota)
+			}
 		}, func(tx *tenancy.Tx) error {
 			u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
 			u.written, u.locked, u.sizes = map[string]bool{}, map[int64]bool{}, map[string]int{}
@@ -98,6 +101,10 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 			}
 			return nil
 		})
+		if _, full := tenancy.AsQuotaError(err); full && !u.planned && !u.isNearQuota {
+			u.isNearQuota = true // so that only the rows fail that do not fit
+			continue
+		}
 		if constraintError(err) != nil {
 			if tenancy.Restart(ctx, attempt) {
 				continue
@@ -143,6 +150,9 @@ type upsert struct {
 	written map[string]bool // SKUs, if planned
 	locked  map[int64]bool  // the products that the transaction has locked or inserted
 	sizes   map[string]int  // of their descriptions in bytes, by SKU
+	quota   []tenancy.Quota // unless planned: one, with what the rows take
+	// isNearQuota makes rows take the most that they can. Before, the trigger that counts has refused all of them.
+	isNearQuota bool
 }
 
 // upsertRow is a Row with requests that only a plan can make.
@@ -237,6 +247,9 @@ func (u *upsert) compare(
 			continue
 		}
 		update, result := stored.apply(row)
+		if err := u.take(&update, result.Outcome); err != nil {
+			result.Outcome, result.Err = Failed, err
+		}
 		u.results[indexes[i]] = result
 		switch result.Outcome {
 		case Created:
@@ -252,6 +265,26 @@ func (u *upsert) compare(
 		}
 	}
 	return created, updates, bySKU
+}
+
+// take returns a tenancy.QuotaError if a row would exceed a quota.
+func (u *upsert) take(update *productUpdate, outcome Outcome) error {
+	if len(u.quota) == 0 {
+		return nil
+	}
+	storage, records := update.after.bytes(), int64(len(update.stock))
+	switch {
+	case outcome == Created:
+		records = 1 + int64(min(update.after.Quantity, 1))
+	case outcome == Updated:
+		storage -= update.before.bytes()
+	default:
+		return nil
+	}
+	if u.isNearQuota {
+		storage += update.after.facetBytes() + update.before.facetBytes()
+	}
+	return u.quota[0].Take(storage, records)
 }
 
 // write writes the rows that differ from what is stored. After the last rows it commits, unless they are planned.

@@ -20,6 +20,9 @@ create table tenants (
     delete_responses_at timestamptz not null default now() + '24:00:00'::interval,
     delete_usage_at     timestamptz not null default now() + '90 days'::interval,
     delete_plans_at     timestamptz not null default now() + '24:00:00'::interval,
+    quota_storage       bigint,
+    quota_records       bigint,
+    recount_quotas_at   timestamptz not null default now() + '01:00:00'::interval,
     PRIMARY KEY (id),
     UNIQUE (slug),
     CHECK ((plan = 'enterprise'::text) = (rate_limit IS NOT NULL)),
@@ -27,6 +30,8 @@ create table tenants (
     CHECK (due_change_plans >= 0),
     CHECK (length(name) >= 1 AND length(name) <= 255),
     CHECK (plan = ANY (ARRAY['standard'::text, 'professional'::text, 'enterprise'::text])),
+    CHECK (quota_records > 0),
+    CHECK (quota_storage > 0),
     CHECK (rate_limit >= 1 AND rate_limit <= 10000000),
     CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)
 );
@@ -35,10 +40,14 @@ comment on column tenants.due_change_plans is 'Number of change plans that are c
 comment on column tenants.delete_responses_at is 'When delete_expired_responses visits the tenant next: about when its first response expires.';
 comment on column tenants.delete_usage_at is 'When delete_expired_usage visits the tenant next: about when its first usage or error expires.';
 comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: about when its first plan expires.';
+comment on column tenants.quota_storage is 'Bytes that a tenant of the plan enterprise may store; null is no limit. Other plans have fixed quotas.';
+comment on column tenants.quota_records is 'Records that a tenant of the plan enterprise may store; null is no limit.';
+comment on column tenants.recount_quotas_at is 'When recount_quotas visits the tenant next. The default leaves an hour to restart the instances of the earlier version, which do not know the error of a quota.';
 CREATE INDEX tenants_delete_plans ON tenants USING btree (delete_plans_at);
 CREATE INDEX tenants_delete_responses ON tenants USING btree (delete_responses_at);
 CREATE INDEX tenants_delete_usage ON tenants USING btree (delete_usage_at);
 CREATE INDEX tenants_due_change_plans ON tenants USING btree (id) WHERE due_change_plans > 0;
+CREATE INDEX tenants_recount_quotas ON tenants USING btree (recount_quotas_at);
 CREATE TRIGGER keep_unused_media AFTER DELETE ON tenants FOR EACH ROW EXECUTE FUNCTION keep_unused_media();
 CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
 
@@ -236,6 +245,7 @@ CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, wareho
 CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (octet_length(new.sku) <> octet_length(old.sku) OR octet_length(new.name) <> octet_length(old.name) OR new.description IS DISTINCT FROM old.description OR new.bin_location IS DISTINCT FROM old.bin_location OR new.upc IS DISTINCT FROM old.upc OR new.tags <> old.tags OR new.images <> old.images) EXECUTE FUNCTION count_quota_of_row('products');
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
@@ -322,6 +332,7 @@ comment on column inventory_adjustments.order_number is 'The order that changed 
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
@@ -334,10 +345,14 @@ create table product_counts (
     slot      smallint not null,
     status    text collate "C" not null,
     count     bigint not null,
+    storage   bigint not null default 0,
+    records   bigint not null default 0,
     PRIMARY KEY (tenant_id, slot, status),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=50);
 comment on table product_counts is 'Number of products of a tenant by status: the sum of all slots. A backend writes the slot of its pid, so that concurrent writers do not wait for each other. Lists read it instead of counting products.';
+comment on column product_counts.storage is 'Bytes of inserted products less those of deleted ones. With quota_counts it is what the tenant stores.';
+comment on column product_counts.records is 'Products, and rows of the ledger that a statement wrote with its product. With quota_counts they are the records.';
 alter table product_counts alter tenant_id set statistics 0;
 alter table product_counts enable row level security, force row level security;
 create policy tenant on product_counts for all to public
@@ -360,6 +375,8 @@ create table idempotency_keys (
 );
 comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('idempotency_keys');
+CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('idempotency_keys');
 alter table idempotency_keys alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
@@ -1029,6 +1046,8 @@ comment on table change_plan_parts is 'Parts of plans. A part is applied, and un
 comment on column change_plan_parts.skipped is 'Rows that were not applied, or not undone, because something else has changed them.';
 comment on column change_plan_parts.rows is 'What to change: JSON, compressed with Zstandard.';
 comment on column change_plan_parts.result is 'What undoing needs, and the rows that were skipped: JSON, compressed with Zstandard.';
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_parts');
+CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_parts');
 alter table change_plan_parts alter tenant_id set statistics 0;
 alter table change_plan_parts enable row level security, force row level security;
 create policy tenant on change_plan_parts for all to public
@@ -1050,6 +1069,8 @@ create table change_plan_files (
 );
 comment on table change_plan_files is 'Files from which an instance computes a plan, until the plan is applied or cancelled.';
 comment on column change_plan_files.bytes is 'A part of the file, compressed with Zstandard.';
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_files');
+CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_files');
 alter table change_plan_files alter tenant_id set statistics 0;
 alter table change_plan_files enable row level security, force row level security;
 create policy tenant on change_plan_files for all to public
@@ -1287,6 +1308,9 @@ comment on table webhook_deliveries is 'Attempts to deliver a message of the las
 comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
 comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
+CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
+CREATE TRIGGER count_quota_inserts AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
+CREATE TRIGGER count_quota_updates AFTER UPDATE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
 create policy tenant on webhook_deliveries for all to public
@@ -1316,6 +1340,26 @@ alter table old_media enable row level security, force row level security;
 create policy tenant on old_media for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+
+create table quota_counts (
+    tenant_id     bigint not null,
+    slot          smallint not null,
+    storage       bigint not null,
+    records       bigint not null,
+    storage_limit bigint,
+    records_limit bigint,
+    PRIMARY KEY (tenant_id, slot)
+) with (fillfactor=50);
+comment on table quota_counts is 'What a tenant stores, with product_counts: the sum of all slots, which are those of product_counts. The slot -1 has the limits and what recount_quotas corrected; a tenant without it is not counted yet. Triggers write it, also while a tenant is being deleted, so it has no foreign key.';
+comment on column quota_counts.storage is 'Bytes of products with their pictures, of rows and files of change plans, of stored responses and of webhook deliveries.';
+comment on column quota_counts.records is 'Number of products, orders, items, refunds and rows of the ledger.';
+comment on column quota_counts.storage_limit is 'The quota, copied from the tenant so that the check reads no other table. Null is no limit.';
+alter table quota_counts alter tenant_id set statistics 0;
+alter table quota_counts enable row level security, force row level security;
+create policy tenant on quota_counts for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update on quota_counts to storeroom_runtime;
 
 create table schema_migrations (
     applied_at  timestamptz not null default now(),
@@ -1414,49 +1458,91 @@ CREATE OR REPLACE FUNCTION public.count_products()
  LANGUAGE plpgsql
 AS $function$
 declare
-    backend_slot smallint := pg_backend_pid() % 64;
+    backend_slot smallint;
+    total record;
+    facet_storage bigint;
 begin
     if tg_op = 'INSERT' then
-        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1;
-        insert into public.product_counts as c (tenant_id, slot, status, count)
-        select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
-        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
-          from new_rows n
-         cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
-         group by 1, 2, 3, 4
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
+        select public.take_slot(n.tenant_id) into backend_slot from new_rows n limit 1;
+        -- A statement that writes the row of the ledger with its product sets app.counted, so that no trigger of the
+        -- ledger is needed.
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+               from new_rows n
+              cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+              group by 1, 2, 3, 4
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        ), added as materialized (
+             select n.tenant_id, n.status, count(*) as count,
+                    count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                                    then count(*) filter (where n.quantity > 0) else 0 end as records,
+                    sum(public.product_bytes(
+                        n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
+                    + case when row_number() over () = 1
+                           then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                           else 0 end as storage
+               from new_rows n
+              group by 1, 2
+        ), counted as (
+             insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+             select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+             on conflict (tenant_id, slot, status) do update
+                set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+                    records = c.records + excluded.records
+        )
+        select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+          into total
+          from added a;
+        perform public.check_quota(total.tenant, total.storage, total.records);
     elsif tg_op = 'DELETE' then
-        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1;
-        insert into public.product_counts as c (tenant_id, slot, status, count)
-        select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
-        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+        select public.take_slot(o.tenant_id) into backend_slot from old_rows o limit 1;
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+               from old_rows o
+              cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+              group by 1, 2, 3, 4
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        )
+        insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+        select o.tenant_id, backend_slot, o.status, -count(*),
+               case when row_number() over () = 1
+                    then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                    else 0 end
+               - sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+               -count(*)
           from old_rows o
-         cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
-         group by 1, 2, 3, 4
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
+         group by 1, 3
+        on conflict (tenant_id, slot, status) do update
+           set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+               records = c.records + excluded.records;
     else
-        perform pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot));
+        backend_slot := public.take_slot(new.tenant_id);
         if old.status <> new.status then
             insert into public.product_counts as c (tenant_id, slot, status, count)
             values (new.tenant_id, backend_slot, old.status, -1), (new.tenant_id, backend_slot, new.status, 1)
             on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
         end if;
-        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-        select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
-          from (
-               select facet, value, old.status as status, -1 as count
-                 from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
-                union all
-               select facet, value, new.status, 1
-                 from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
-               ) f
-         group by 2, 3, 4
-        having sum(f.count) <> 0
-        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
+               from (
+                    select facet, value, old.status as status, -1 as count
+                      from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+                     union all
+                    select facet, value, new.status, 1
+                      from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+                    ) f
+              group by 2, 3, 4
+             having sum(f.count) <> 0
+             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+             returning value, xmax = 0 as is_new
+        )
+        select sum(public.facet_bytes(value)) into facet_storage from facets where is_new;
+        perform public.add_to_quota(new.tenant_id, facet_storage, 0, true);
     end if;
     return null;
 end $function$;
@@ -2872,6 +2958,7 @@ begin
                and (of_long is null or p.is_long = of_long)
                and (p.state <> 'planning'
                     or exists (select from change_plan_files f where f.tenant_id = tenant and f.plan_id = p.id))
+               and (p.worker is not null or p.lease_until is null or p.lease_until <= clock_timestamp())
              order by p.id
              limit 1
                for update skip locked;
@@ -2885,7 +2972,8 @@ begin
         continue when not pg_try_advisory_xact_lock(hashtextextended('change plans of tenant ' || tenant, 0));
         continue when exists (
             select from change_plans p
-             where p.tenant_id = tenant and p.lease_until is not null and p.lease_until > clock_timestamp());
+             where p.tenant_id = tenant and p.worker is not null
+               and p.lease_until is not null and p.lease_until > clock_timestamp());
         update change_plans p
            set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
          where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
@@ -3003,6 +3091,10 @@ begin
         skipped := first_free_tenant(of_task, array(
             select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
         update tenants set delete_plans_at = now() + interval '1 hour' where id = skipped;
+    when 'recount_quotas' then
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.recount_quotas_at <= now() order by t.recount_quotas_at limit 100));
+        update tenants set recount_quotas_at = now() + interval '1 hour' where id = skipped;
     else
         skipped := next_tenant_with_work(of_task, after_tenant);
     end case;
@@ -3051,6 +3143,8 @@ CREATE OR REPLACE FUNCTION public.record_products()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+    grown record;
 begin
     if tg_op = 'INSERT' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
@@ -3065,13 +3159,11 @@ begin
     else
         -- An update of updated_at alone moves stock between warehouses. Each row has a partner, but only a full join is
         -- never a nested loop, which would compare each row with all others.
-        insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-        select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
-               case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
-                    then '{product,stock}'::text[] else '{product}' end,
-               c.changed, array_agg(c.id::text)
-          from (
-               select n.tenant_id, n.id, array_remove(array[
+        with compared as materialized (
+             select n.tenant_id, n.id,
+                    public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images)
+                    - public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images) as bytes,
+                    array_remove(array[
                       case when n.sku <> o.sku then 'sku' end,
                       case when n.name <> o.name then 'name' end,
                       case when n.description is distinct from o.description then 'description' end,
@@ -3090,11 +3182,20 @@ begin
                       case when n.tags <> o.tags then 'tags' end,
                       case when n.images <> o.images then 'images' end,
                       case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
-                 from new_rows n
-                 full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
-               ) c
-         where c.changed <> '{}'
-         group by c.tenant_id, c.changed;
+               from new_rows n
+               full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+        ), recorded as (
+             insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+             select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+                    case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+                         then '{product,stock}'::text[] else '{product}' end,
+                    c.changed, array_agg(c.id::text)
+               from compared c
+              where c.changed <> '{}'
+              group by c.tenant_id, c.changed
+        )
+        select min(c.tenant_id) as tenant, sum(c.bytes)::bigint as bytes into grown from compared c;
+        perform public.add_to_quota(grown.tenant, grown.bytes, 0, grown.bytes > 0);
     end if;
     return null;
 end $function$;
@@ -3156,18 +3257,23 @@ CREATE OR REPLACE FUNCTION public.record_sales()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+    sign constant integer := case tg_argv[0] when 'created' then 1 else -1 end;
 begin
     if tg_table_name = 'orders' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
         select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
           from changed_rows c
          group by c.tenant_id;
+        perform public.add_to_quota(min(c.tenant_id), 0, sign * (count(*) + sum(c.items)), tg_argv[0] = 'created')
+           from changed_rows c;
         return null;
     elsif tg_table_name = 'refunds' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
         select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', array_agg(c.id::text)
           from changed_rows c
          group by c.tenant_id;
+        perform public.add_to_quota(min(c.tenant_id), 0, sign * count(*), false) from changed_rows c;
     end if;
     insert into public.changes (tenant_id, epoch, action, types, changed, ids)
     select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
@@ -3233,6 +3339,9 @@ begin
         execute format('truncate %s', partition);
         emptied := emptied + 1;
     end loop;
+    if emptied > 0 then -- no trigger counts them
+        update tenants set recount_quotas_at = now() where recount_quotas_at > now();
+    end if;
     return emptied;
 end $function$;
 revoke execute on function empty_old_webhook_deliveries() from public;
@@ -4018,3 +4127,280 @@ begin
     return new;
 end $function$;
 revoke execute on function set_changed_at() from public;
+
+CREATE OR REPLACE FUNCTION public.image_bytes(images jsonb)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select coalesce(sum(octet_length(coalesce(i ->> 'url', '')) + coalesce((i ->> 'bytes')::bigint, 0)), 0)::bigint
+      from jsonb_array_elements(images) i
+$function$;
+revoke execute on function image_bytes(jsonb) from public;
+grant execute on function image_bytes(jsonb) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.product_bytes(sku text, name text, description text, bin_location text, upc text, tags text[], images jsonb)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select octet_length(sku) + octet_length(name) + coalesce(octet_length(description), 0)
+           + coalesce(octet_length(bin_location), 0) + coalesce(octet_length(upc), 0)
+           + octet_length(array_to_string(tags, ''))
+           + case when images = '[]' then 0 else public.image_bytes(images) end
+$function$;
+revoke execute on function product_bytes(text,text,text,text,text,text[],jsonb) from public;
+grant execute on function product_bytes(text,text,text,text,text,text[],jsonb) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.delivery_bytes(response text, error text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select (octet_length(response) + coalesce(octet_length(error), 0))::bigint
+$function$;
+revoke execute on function delivery_bytes(text,text) from public;
+grant execute on function delivery_bytes(text,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.facet_bytes(value text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select (octet_length(value) + 100)::bigint
+$function$;
+revoke execute on function facet_bytes(text) from public;
+grant execute on function facet_bytes(text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.take_slot(of_tenant bigint)
+ RETURNS smallint
+ LANGUAGE plpgsql
+AS $function$
+declare
+    own constant integer := pg_backend_pid() % 64;
+begin
+    for i in own..own + 63 loop
+        if pg_try_advisory_xact_lock(hashint8extended(of_tenant, i % 64)) then
+            return i % 64;
+        end if;
+    end loop;
+    perform pg_advisory_xact_lock(hashint8extended(of_tenant, own));
+    return own;
+end $function$;
+revoke execute on function take_slot(bigint) from public;
+grant execute on function take_slot(bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.read_quota(of_tenant bigint)
+ RETURNS TABLE(storage bigint, records bigint, storage_limit bigint, records_limit bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select coalesce(sum(c.storage), 0)::bigint, coalesce(sum(c.records), 0)::bigint,
+           max(c.storage_limit), max(c.records_limit)
+      from (
+           select q.storage, q.records, q.storage_limit, q.records_limit
+             from public.quota_counts q
+            where q.tenant_id = of_tenant
+            union all
+           select p.storage, p.records, null, null
+             from public.product_counts p
+            where p.tenant_id = of_tenant
+           ) c
+$function$;
+revoke execute on function read_quota(bigint) from public;
+grant execute on function read_quota(bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.copy_quota(of_tenant bigint, more_storage bigint, more_records bigint)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    insert into public.quota_counts as c (tenant_id, slot, storage, records, storage_limit, records_limit)
+    select t.id, -1, more_storage, more_records,
+           case t.plan when 'standard' then 2147483648 when 'professional' then 21474836480 else t.quota_storage end,
+           case t.plan when 'standard' then 20000000 when 'professional' then 200000000 else t.quota_records end
+      from public.tenants t
+     where t.id = of_tenant
+        on conflict (tenant_id, slot) do update
+       set storage = c.storage + excluded.storage, records = c.records + excluded.records,
+           storage_limit = excluded.storage_limit, records_limit = excluded.records_limit
+$function$;
+revoke execute on function copy_quota(bigint,bigint,bigint) from public;
+
+CREATE OR REPLACE FUNCTION public.check_quota(of_tenant bigint, more_storage bigint, more_records bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+    quota record;
+begin
+    if (more_storage > 0 or more_records > 0) and current_setting('app.never_refused', true) is distinct from 'on' then
+        if current_setting('app.disk_reserve', true) = 'reached' then
+            raise 'only the reserve of disk space is left' using errcode = 'disk_full';
+        end if;
+        select * into quota from public.read_quota(of_tenant);
+        if more_storage > 0 and quota.storage > quota.storage_limit then
+            raise 'the quota of storage is exceeded' using errcode = 'SR006',
+                detail = format('storage %s %s', quota.storage - more_storage, quota.storage_limit);
+        elsif more_records > 0 and quota.records > quota.records_limit then
+            raise 'the quota of records is exceeded' using errcode = 'SR006',
+                detail = format('records %s %s', quota.records - more_records, quota.records_limit);
+        end if;
+    end if;
+end $function$;
+revoke execute on function check_quota(bigint,bigint,bigint) from public;
+grant execute on function check_quota(bigint,bigint,bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.add_to_quota(of_tenant bigint, more_storage bigint, more_records bigint, refusable boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if more_storage <> 0 or more_records <> 0 then -- otherwise null: the statement has no rows
+        insert into public.quota_counts as c (tenant_id, slot, storage, records)
+        values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+            on conflict (tenant_id, slot) do update
+           set storage = c.storage + excluded.storage, records = c.records + excluded.records;
+        if refusable then
+            perform public.check_quota(of_tenant, more_storage, more_records);
+        end if;
+    end if;
+end $function$;
+revoke execute on function add_to_quota(bigint,bigint,bigint,boolean) from public;
+grant execute on function add_to_quota(bigint,bigint,bigint,boolean) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.count_quota()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    case tg_argv[0] -- rows of partitions have other names of tables
+    when 'inventory_adjustments' then
+        perform public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c;
+    when 'change_plan_parts' then
+        perform public.add_to_quota(
+                    min(c.tenant_id), -sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)), 0, false)
+           from changed_rows c;
+    when 'change_plan_files' then
+        perform public.add_to_quota(min(c.tenant_id), -sum(octet_length(c.bytes)), 0, false) from changed_rows c;
+    when 'idempotency_keys' then
+        perform public.add_to_quota(min(c.tenant_id), -sum(coalesce(octet_length(c.body), 0)), 0, false)
+           from changed_rows c;
+    when 'webhook_deliveries' then
+        perform public.add_to_quota(
+                    min(c.tenant_id), (case tg_op when 'INSERT' then 1 else -1 end
+                                       * sum(public.delivery_bytes(c.response, c.error)))::bigint, 0, false)
+           from changed_rows c;
+        if tg_op = 'UPDATE' then
+            perform public.add_to_quota(min(c.tenant_id), sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
+               from new_rows c;
+        end if;
+    end case;
+    return null;
+end $function$;
+revoke execute on function count_quota() from public;
+
+CREATE OR REPLACE FUNCTION public.count_quota_of_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+    bytes bigint;
+    refusable boolean := false;
+begin
+    case tg_argv[0] -- rows of partitions have other names of tables
+    when 'products' then
+        if current_setting('app.recorded', true) is distinct from statement_timestamp()::text then
+            return null; -- record_products counts
+        end if;
+        bytes := public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
+                 - public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images);
+        refusable := bytes > 0;
+    when 'change_plan_parts' then
+        bytes := octet_length(new.rows) + coalesce(octet_length(new.result), 0);
+        if tg_op = 'UPDATE' then
+            bytes := bytes - octet_length(old.rows) - coalesce(octet_length(old.result), 0);
+        end if;
+        refusable := tg_op = 'INSERT';
+    when 'change_plan_files' then
+        bytes := octet_length(new.bytes);
+        refusable := true;
+    when 'idempotency_keys' then
+        bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
+        refusable := bytes > 0;
+    end case;
+    perform public.add_to_quota(new.tenant_id, bytes, 0, refusable);
+    return null;
+end $function$;
+revoke execute on function count_quota_of_row() from public;
+
+CREATE OR REPLACE FUNCTION public.recount_quotas(after_tenant bigint, max_rows integer)
+ RETURNS TABLE(tenant bigint, changed integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    missing record;
+begin
+    tenant := (
+        select t.id
+          from (select id from tenants where recount_quotas_at <= now() order by recount_quotas_at limit 100) t
+         where pg_try_advisory_xact_lock(hashtextextended('recount_quotas of tenant ' || t.id, 0))
+         limit 1);
+    if tenant is null then
+        return;
+    end if;
+    perform set_config('app.tenant_id', tenant::text, true);
+    select p.bytes + r.bytes + f.bytes + k.bytes + d.bytes + v.bytes - q.storage as storage,
+           p.count + o.count + u.count + a.count - q.records as records
+      into missing
+      from read_quota(tenant) q
+     cross join (
+           select count(*) as count,
+                  coalesce(sum(product_bytes(sku, name, description, bin_location, upc, tags, images)), 0)::bigint as bytes
+             from products where tenant_id = tenant) p
+     cross join (
+           select count(*) + coalesce(sum(items), 0) as count from orders where tenant_id = tenant) o
+     cross join (select count(*) as count from refunds where tenant_id = tenant) u
+     cross join (select count(*) as count from inventory_adjustments where tenant_id = tenant) a
+     cross join (
+           select coalesce(sum(octet_length(rows) + coalesce(octet_length(result), 0)), 0) as bytes
+             from change_plan_parts where tenant_id = tenant) r
+     cross join (
+           select coalesce(sum(octet_length(bytes)), 0) as bytes from change_plan_files where tenant_id = tenant) f
+     cross join (
+           select coalesce(sum(octet_length(body)), 0) as bytes from idempotency_keys where tenant_id = tenant) k
+     cross join (
+           select coalesce(sum(delivery_bytes(response, error)), 0)::bigint as bytes
+             from webhook_deliveries where tenant_id = tenant) d
+     cross join (
+           select coalesce(sum(facet_bytes(value)), 0)::bigint as bytes from facet_counts where tenant_id = tenant) v;
+    -- Rows of a value that no product has any more have the sum 0, so that to delete them changes no count.
+    with unused as (
+         select c.facet, c.value, c.status from facet_counts c where c.tenant_id = tenant group by 1, 2, 3 having sum(c.count) = 0
+    ), locked as materialized (
+         select c.facet, c.value, c.status, c.slot, c.count
+           from facet_counts c
+           join unused u on u.facet = c.facet and u.value = c.value and u.status = c.status
+          where c.tenant_id = tenant
+            for update of c skip locked
+    ), deleted as (
+         delete from facet_counts c
+          using locked l
+          where c.tenant_id = tenant and c.facet = l.facet and c.value = l.value and c.status = l.status and c.slot = l.slot
+            and (l.facet, l.value, l.status) in (
+                select facet, value, status from locked group by 1, 2, 3 having sum(count) = 0)
+         returning c.value
+    )
+    select missing.storage - coalesce(sum(facet_bytes(d.value)), 0)::bigint into missing.storage from deleted d;
+    update tenants t set recount_quotas_at = now() + interval '24 hours' where t.id = tenant;
+    if found then -- the tenant may have been deleted
+        perform copy_quota(tenant, missing.storage, missing.records);
+    end if;
+    perform set_config('app.tenant_id', before, true);
+    changed := 1;
+    return next;
+end $function$;
+revoke execute on function recount_quotas(bigint,integer) from public;
+grant execute on function recount_quotas(bigint,integer) to storeroom_runtime;

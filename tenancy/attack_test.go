@@ -128,7 +128,7 @@ values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');`
 const dueRows = `
 update tenants
    set delete_responses_at = to_timestamp(:tenant), delete_usage_at = to_timestamp(:tenant),
-       delete_plans_at = to_timestamp(:tenant)
+       delete_plans_at = to_timestamp(:tenant), recount_quotas_at = to_timestamp(:tenant)
  where id = :tenant;`
 
 // ownerRows is the part of the fixture that only functions write.
@@ -614,6 +614,8 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			select delete_expired_change_plans(%[1]d - 1, 10);
 			select from change_plan_parts where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_expired_change_plans", "keep the tenant", fmt.Sprintf(`select delete_expired_change_plans(%d, 10);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
+		attempt{"recount_quotas", "keep the tenant", fmt.Sprintf(`select recount_quotas(%d, 1);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
 		attempt{"claim_due_change_plan", "keep the tenant", fmt.Sprintf(`
 			select claim_due_change_plan(gen_random_uuid(), 10, %d, null, null, null);

@@ -73,7 +73,7 @@ func (db *DB) findCluster(ctx context.Context, url string, change []func(*pgx.Co
 		return err
 	}
 	db.cluster = &cluster{
-		central: &DB{pool: db.pool, states: db.states, isCentral: true},
+		central: &DB{pool: db.pool, states: db.states, isCentral: true, reserveReached: db.reserveReached},
 		places:  map[ID]*group{},
 		groups:  map[place]*group{},
 		open: func(ctx context.Context, g *group) (*DB, error) {
@@ -85,7 +85,11 @@ func (db *DB) findCluster(ctx context.Context, url string, change []func(*pgx.Co
 				c.RuntimeParams["search_path"] = g.schema() + ", public"
 			}
 			name := "storeroom shard " + strconv.FormatInt(g.Shard, 10)
-			return newPool(ctx, url, name, db.MaxConns(), slices.Concat(change, []func(*pgx.ConnConfig){atGroup})...)
+			opened, err := newPool(ctx, url, name, db.MaxConns(), slices.Concat(change, []func(*pgx.ConnConfig){atGroup})...)
+			if err == nil {
+				opened.reserveReached = db.reserveReached
+			}
+			return opened, err
 		},
 	}
 	return nil

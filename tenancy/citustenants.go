@@ -32,10 +32,11 @@ func (c *cluster) auditLog(
 func (c *cluster) createInGroup(ctx context.Context, db *DB, t Tenant) (created bool, err error) {
 	err = db.Tx(ctx, t.ID, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
-			insert into tenants (id, slug, name, plan, rate_limit, timezone, currency, suspended_at)
-			values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end)
+			insert into tenants (id, slug, name, plan, rate_limit, timezone, currency, suspended_at, quota_storage, quota_records,
+			                     recount_quotas_at)
+			values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end, $9, $10, now() + interval '24 hours')
 			    on conflict (id) do nothing`,
-			t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended)
+			t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords)
 		if created = tag.RowsAffected() > 0; err != nil || !created {
 			return err
 		}
@@ -75,8 +76,10 @@ func copyTenant(ctx context.Context, inGroup pgx.Tx, t Tenant) error {
 	_, err := inGroup.Exec(ctx, `
 		update tenants
 		   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
-		       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now()
-		 where id = $1`, t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended)
+		       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now(),
+		       quota_storage = $8, quota_records = $9
+		 where id = $1`,
+		t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords)
 	return err
 }
 
@@ -135,6 +138,7 @@ func deleteRows(ctx context.Context, db *DB, t Tenant) (files []unusedFile, err 
 			`delete from audit_log where tenant_id = $1`,
 			`delete from tenants where id = $1`,
 			`delete from api_keys where tenant_id = $1`, // the ledger, which refers to them, is deleted
+			deleteQuota,
 		} {
 			if _, err := tx.Exec(ctx, statement, t.ID); err != nil {
 				return err

@@ -151,8 +151,14 @@ func ByKey(ctx context.Context, keyID int64) context.Context {
 	return context.WithValue(ctx, keyContext{}, strconv.FormatInt(keyID, 10))
 }
 
+// setReserve makes writes that store more fail: see KeepDiskReserve.
+const setReserve = `select set_config('app.disk_reserve', 'reached', true)`
+
 // queueTenant sets the tenant, and the key of ByKey, for a transaction.
 func (db *DB) queueTenant(ctx context.Context, batch *pgx.Batch, tenant ID) {
+	if db.reserveReached.Load() {
+		defer batch.Queue(setReserve)
+	}
 	if key, ok := ctx.Value(keyContext{}).(string); ok {
 		batch.Queue(db.withHold(setTenantAndKey), tenant.setting(), key)
 		return
@@ -177,13 +183,18 @@ func (db *DB) RunEach(ctx context.Context, tenants []ID, queue func(*pgx.Batch, 
 // cluster, functions that change rows of tenants need one of Parts.
 func Call[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
 	var found []T
+	err := db.call(ctx, func(b *pgx.Batch) { QueueRows(b, &found, sql, args...) })
+	return found, err
+}
+
+// call sends the queries that queue adds without a tenant.
+func (db *DB) call(ctx context.Context, queue func(*pgx.Batch)) error {
 	batch := &pgx.Batch{}
 	if db.group != nil {
 		batch.Queue(`select hold(null)`)
 	}
-	QueueRows(batch, &found, sql, args...)
-	err := db.send(ctx, batch)
-	return found, err
+	queue(batch)
+	return db.send(ctx, batch)
 }
 
 // All runs one query of the tenant and returns its rows. Columns are matched to the

@@ -52,9 +52,13 @@ func TestAttacksFindEveryBrokenPolicy(t *testing.T) {
 			for _, name := range tables {
 				mustExec(t, s.super, fmt.Sprintf(m.mutation, name))
 			}
+			if m.name == "the policy checks nothing that is written" {
+				// Its trigger writes quota_counts, where the attacker still sees no row of A.
+				tables = slices.DeleteFunc(tables, func(name string) bool { return name == "inventory_adjustments" })
+			}
 			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses", "delete_expired_usage", "revoke_key",
 				"delete_expired_change_plans", "delete_unused_deliveries", "record_facts", "remove_facts", "remove_sales",
-				"log_failed_sign_in") // they use such tables
+				"log_failed_sign_in", "recount_quotas") // they use such tables
 		})
 	}
 }
@@ -128,6 +132,7 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 			"claim_due_change_plan leaves the tenant set", "claim_due_change_plan", "'app.tenant_id', before",
 			"'app.nothing', before",
 		},
+		{"recount_quotas leaves the tenant set", "recount_quotas", "'app.tenant_id', before", "'app.nothing', before"},
 		{"deliveries of any webhook are deleted", "delete_unused_deliveries", "and w.id = webhook", "and false"},
 		{
 			"delete_unused_deliveries leaves the tenant set", "delete_unused_deliveries", "'app.tenant_id', before",

@@ -63,6 +63,8 @@ type DB struct {
 	observed metric.Registration
 	states   poolStates
 	replicas *replicas // nil if all reads use this pool
+	// reserveReached is set by KeepDiskReserve. The pools of a cluster share it.
+	reserveReached *atomic.Bool
 
 	// See citus.go. All are zero on plain PostgreSQL.
 	cluster   *cluster
@@ -147,7 +149,7 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	plans.pool = pool
-	db := &DB{pool: pool, states: newPoolStates(name)}
+	db := &DB{pool: pool, states: newPoolStates(name), reserveReached: new(atomic.Bool)}
 	db.observed = db.observePool()
 	return db, nil
 }

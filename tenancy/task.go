@@ -1,11 +1,14 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -21,13 +24,14 @@ type Task struct {
 	Function string
 	Interval time.Duration
 	Batch    int
-	Central  bool // its tables are those of DB.Central
+	Central  bool          // its tables are those of DB.Central
+	Timeout  time.Duration // of a call, unless it is zero: taskTimeout
 }
 
 // Tasks are the tasks that every instance runs.
 var Tasks = []Task{
 	DeleteExpiredResponses, DeleteExpiredUsage, DeleteExpiredChangePlans, DeleteUnusedDeliveries, PackProductSums,
-	PackCustomers,
+	PackCustomers, RecountQuotas,
 }
 
 // The tasks.
@@ -41,6 +45,8 @@ var (
 	// day of a large shop can take seconds.
 	PackProductSums = Task{Function: "pack_product_sums", Interval: 5 * time.Minute, Batch: 1}
 	PackCustomers   = Task{Function: "pack_customers", Interval: 5 * time.Minute, Batch: 1}
+	// It reads all rows of a tenant, once a day.
+	RecountQuotas = Task{Function: "recount_quotas", Interval: time.Minute, Batch: 1, Timeout: 15 * time.Minute}
 )
 
 // RunPeriodically runs the task now and after each interval, until ctx ends.
@@ -89,9 +95,15 @@ func (t Task) run(ctx context.Context, db *DB) error {
 	end := time.Now().Add(t.Interval)
 	var failed []error
 	for after, isDone := ID(0), true; ; {
-		batchCtx, cancel := context.WithTimeout(ctx, taskTimeout)
-		found, err := Call[batch](batchCtx, db,
-			`select tenant, changed from `+t.Function+`($1, $2) batch (tenant, changed)`, after, t.Batch)
+		batchCtx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, taskTimeout))
+		var found []batch
+		err := db.call(batchCtx, func(b *pgx.Batch) {
+			if t.Timeout > 0 { // the context ends it
+				b.Queue(`select set_config('statement_timeout', '0', true)`)
+			}
+			QueueRows(b, &found,
+				`select tenant, changed from `+t.Function+`($1, $2) batch (tenant, changed)`, after, t.Batch)
+		})
 		cancel()
 		if err != nil {
 			skipped, skipErr := t.skip(ctx, db, after)

@@ -16,6 +16,10 @@ import (
 // remaining rows.
 var taskWork = []struct{ name, work, call, left string }{
 	{
+		"recount_quotas", `update tenants set recount_quotas_at = now() where id = :tenant`,
+		`select tenant, changed from recount_quotas($1, 1)`, `select from tenants where recount_quotas_at <= now()`,
+	},
+	{
 		"pack_product_sums", `insert into unpacked_sums values (:tenant, '2026-03-01', 0)`,
 		`select tenant, changed from pack_product_sums($1, 1)`, `select from unpacked_sums`,
 	},
@@ -302,7 +306,7 @@ func TestADeletionDoesNotLockTheTenant(t *testing.T) {
 	if _, err := super.Exec(t.Context(), `create extension pgrowlocks`); err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range taskWork[3:] {
+	for _, w := range taskWork[4:] {
 		if _, err := super.Exec(t.Context(), strings.ReplaceAll(w.work, ":tenant", fmt.Sprint(tenant))); err != nil {
 			t.Fatal(err)
 		}

@@ -54,6 +54,11 @@ var (
 		metric.WithDescription("How long a read waited until its replica had replayed what the primary had written."),
 		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25))
 
+	databaseSize, _ = meter.Int64Gauge("storeroom.database.size", metric.WithUnit("By"),
+		metric.WithDescription("Size of the database, if STOREROOM_DATABASE_LIMIT is set."))
+	databaseLimit, _ = meter.Int64Gauge("storeroom.database.limit", metric.WithUnit("By"),
+		metric.WithDescription("STOREROOM_DATABASE_LIMIT: above it, writes that store more are refused."))
+
 	refusedByPolicy = metric.WithAttributes(attribute.String("storeroom.violation", "refused_by_policy"))
 	withoutTenant   = metric.WithAttributes(attribute.String("storeroom.violation", "no_tenant"))
 	succeeded       = metric.WithAttributeSet(attribute.NewSet(semconv.DBSystemNamePostgreSQL))
@@ -81,6 +86,11 @@ func (db *DB) observePool() metric.Registration {
 		return nil
 	}, connections, maxConnections, pending)
 	return registration
+}
+
+func recordSize(ctx context.Context, size, limit int64) {
+	databaseSize.Record(ctx, size)
+	databaseLimit.Record(ctx, limit)
 }
 
 // outcome is the outcome of a read that a replica may answer.

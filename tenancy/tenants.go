@@ -29,14 +29,16 @@ const MaxRateLimit = 10_000_000
 
 // Tenant is one business.
 type Tenant struct {
-	ID        ID
-	Slug      string
-	Name      string
-	Plan      Plan
-	RateLimit *int32 // requests per minute; set for Enterprise only
-	Timezone  string // IANA name; decides what a day is
-	Currency  string // ISO 4217
-	Suspended bool
+	ID           ID
+	Slug         string
+	Name         string
+	Plan         Plan
+	RateLimit    *int32 // requests per minute; set for Enterprise only
+	QuotaStorage *int64 // bytes; for Enterprise only, where nil is no limit. See Quota
+	QuotaRecords *int64
+	Timezone     string // IANA name; decides what a day is
+	Currency     string // ISO 4217
+	Suspended    bool
 }
 
 // Limit returns the number of requests that the tenant may make in any 60 seconds.
@@ -60,7 +62,8 @@ func (t Tenant) Location() (*time.Location, error) {
 	return location, nil
 }
 
-const tenantColumns = `id, slug, name, plan, rate_limit, timezone, currency, suspended_at is not null as suspended`
+const tenantColumns = `id, slug, name, plan, rate_limit, quota_storage, quota_records, timezone, currency,
+	suspended_at is not null as suspended`
 
 var (
 	slugPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -103,6 +106,15 @@ func (t *Tenant) validate(before Tenant) error {
 	if t.RateLimit != nil && (*t.RateLimit < 1 || *t.RateLimit > MaxRateLimit) {
 		invalid.Add("rate-limit", "must be between 1 and %d", MaxRateLimit)
 	}
+	for flag, quota := range map[string]*int64{"quota-storage": t.QuotaStorage, "quota-records": t.QuotaRecords} {
+		switch {
+		case quota == nil:
+		case t.Plan != Enterprise:
+			invalid.Add(flag, "is allowed only for the enterprise plan")
+		case *quota < 1:
+			invalid.Add(flag, "must be at least 1")
+		}
+	}
 	if _, err := time.LoadLocation(t.Timezone); err != nil || machineZone.MatchString(t.Timezone) {
 		invalid.Add("timezone", "must be an IANA time zone such as Europe/London")
 	}
@@ -122,9 +134,11 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 	}
 	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
 		row, err := tenantRow(tx.Query(ctx, `
-			insert into tenants (slug, name, plan, rate_limit, timezone, currency)
-			values ($1, $2, $3, $4, $5, $6)
-			returning `+tenantColumns, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency))
+			insert into tenants (slug, name, plan, rate_limit, timezone, currency, quota_storage, quota_records,
+			                     recount_quotas_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, now() + interval '24 hours')
+			returning `+tenantColumns,
+			t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.QuotaStorage, t.QuotaRecords))
 		if err != nil {
 			return err
 		}
@@ -161,6 +175,7 @@ func createFirstRows(ctx context.Context, tx pgx.Tx, id ID) error {
 		`insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`,
 		`insert into channels (tenant_id, identifier, label) values ($1, 'pos', 'Point of sale')`,
 		`insert into sales_zones (tenant_id, timezone) select id, timezone from tenants where id = $1`,
+		`select copy_quota($1, 0, 0)`,
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {
 			return err
@@ -230,9 +245,11 @@ func (db *DB) changeTenant(
 		t, err = tenantRow(tx.Query(ctx, `
 			update tenants
 			   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
-			       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now()
+			       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now(),
+			       quota_storage = $8, quota_records = $9
 			 where id = $1
-			returning `+tenantColumns, t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended))
+			returning `+tenantColumns,
+			t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords))
 		if err != nil {
 			return err
 		}
@@ -240,6 +257,9 @@ func (db *DB) changeTenant(
 			if err := copyTenant(ctx, inGroup, t); err != nil {
 				return err
 			}
+		}
+		if _, err := rows.Exec(ctx, copyQuota, t.ID); err != nil {
+			return err
 		}
 		changes := t.changes(before)
 		if len(changes) == 0 {
@@ -260,12 +280,22 @@ func (t Tenant) changes(before Tenant) map[string]any {
 		"timezone":   {before.Timezone, t.Timezone},
 		"currency":   {before.Currency, t.Currency},
 		"suspended":  {before.Suspended, t.Suspended},
+
+		"quota_storage": {numberOrNil(before.QuotaStorage), numberOrNil(t.QuotaStorage)},
+		"quota_records": {numberOrNil(before.QuotaRecords), numberOrNil(t.QuotaRecords)},
 	} {
 		if values[0] != values[1] {
 			changes[name] = map[string]any{"from": values[0], "to": values[1]}
 		}
 	}
 	return changes
+}
+
+func numberOrNil(n *int64) any {
+	if n == nil {
+		return nil
+	}
+	return *n
 }
 
 // DeleteTenant deletes a tenant and all its rows. It returns ErrNotFound.
@@ -307,10 +337,19 @@ func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, `delete from tenants where id = $1`, t.ID)
+		if _, err = tx.Exec(ctx, `delete from tenants where id = $1`, t.ID); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, deleteQuota, t.ID)
 		return err
 	})
 }
+
+// copyQuota copies the limits of a tenant, unless nothing is counted yet.
+const copyQuota = `select copy_quota(tenant_id, 0, 0) from quota_counts where tenant_id = $1 and slot = -1`
+
+// deleteQuota follows all other deletions, which are counted.
+const deleteQuota = `delete from quota_counts where tenant_id = $1`
 
 // deleteLargeTables deletes the rows that a cascade would delete with one statement each. Referencing tables come
 // first.

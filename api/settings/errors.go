@@ -77,6 +77,10 @@ func (p *Pages) errorPage(w http.ResponseWriter, r *http.Request, err error) err
 			return expected.page
 		}
 	}
+	if quota, full := tenancy.AsQuotaError(err); full {
+		return errorPage{http.StatusForbidden, "There is no room",
+			"Nothing was changed. " + quota.Error() + ". Delete what you no longer need, or ask for a larger plan."}
+	}
 	if wait, limited := errors.AsType[*waitError](err); limited {
 		w.Header().Set("Retry-After", fmt.Sprint(wait.seconds()))
 		return errorPage{http.StatusTooManyRequests, "Too many attempts",

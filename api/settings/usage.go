@@ -24,6 +24,7 @@ type usagePage struct {
 	format   formatter
 	Period   string // number of days
 	Limit    int64
+	Quota    tenancy.Quota
 	All      []keys.Key
 	Selected keys.Key // has no ID if all keys are shown
 	Columns  []string // names of the keys with most requests, and "Other keys"
@@ -62,6 +63,9 @@ func (p *Pages) showUsage(w http.ResponseWriter, r *http.Request, u user) error 
 		page.Selected, q.KeyID = all[i], &all[i].ID
 	}
 	if page.Report, err = usage.Read(r.Context(), p.DB, *u.Tenant, q); err != nil {
+		return err
+	}
+	if page.Quota, err = tenancy.ReadQuota(r.Context(), p.DB, u.Tenant.ID); err != nil {
 		return err
 	}
 	page.Errors = page.Errors[:min(len(page.Errors), usageErrors)]
@@ -128,6 +132,30 @@ func (p *usagePage) addChart() {
 func (p usagePage) Share(requests, of int64) string {
 	of = max(of, 1)
 	return p.format.signed((2*1000*requests+of)/(2*of), scale1, 10) + " %"
+}
+
+// Quotas returns what the account stores, for the table of quotas.
+func (p usagePage) Quotas() []storedQuota {
+	return []storedQuota{
+		{"Storage", "Bytes of products and their pictures, of imports and plans, of stored responses and of deliveries of webhooks",
+			p.Quota.Storage, p.Quota.StorageLimit},
+		{"Records", "Products, orders, items, refunds and rows of the inventory ledger",
+			p.Quota.Records, p.Quota.RecordsLimit},
+	}
+}
+
+type storedQuota struct {
+	Name, Counts string
+	Used         int64
+	Limit        *int64 // nil if there is none
+}
+
+// Most returns the limit, or 0 if there is none.
+func (q storedQuota) Most() int64 {
+	if q.Limit == nil {
+		return 0
+	}
+	return *q.Limit
 }
 
 // NameOf returns the name of the key of an error.

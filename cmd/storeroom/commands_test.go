@@ -28,13 +28,13 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 	p.mustRun(
 		t, &made, "tenant", "create", "--slug", "acme", "--name", "Acme Ltd", "--plan", "enterprise", "--rate-limit",
 		"900", "--timezone", "Europe/Rome", "--currency", "EUR")
-	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenancy.Enterprise, 900, "Europe/Rome", "EUR", false}
+	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenancy.Enterprise, 900, "Europe/Rome", "EUR", false, nil}
 	if made != want || made.ID == 0 {
 		t.Errorf("tenant create = %+v, want %+v", made, want)
 	}
 	// A plan with a fixed limit removes the tenant's own limit.
 	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme")
-	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false}
+	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false, nil}
 	if changed != want {
 		t.Errorf("tenant set = %+v, want %+v", changed, want)
 	}
@@ -46,11 +46,15 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "bolt", "--name", "Bolt")
 	var all []tenantJSON
 	p.mustRun(t, &all, "tenant", "list")
-	if len(all) != 2 || all[0] != want || all[1].Slug != "bolt" || all[1].RateLimit != 120 {
+	if len(all) != 2 || all[0].Quotas == nil || *all[0].Quotas.Storage.Limit != 20<<30 || all[0].Quotas.Records.Used != 0 {
+		t.Fatalf("tenant list = %+v, want two tenants with their quotas", all)
+	}
+	all[0].Quotas = nil
+	if all[0] != want || all[1].Slug != "bolt" || all[1].RateLimit != 120 {
 		t.Errorf("tenant list = %+v, want acme and bolt", all)
 	}
 	p.mustRun(t, &struct{}{}, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
-	row := fmt.Sprintf("\n%d bolt Bolt standard 120 UTC USD active", all[1].ID)
+	row := fmt.Sprintf("\n%d bolt Bolt standard 120 UTC USD 0 0%% 0 0%% active", all[1].ID)
 	if o := p.run(t, "tenant", "list"); o.code != 0 || strings.Contains(o.stdout, "acme") ||
 		!strings.Contains(joinColumns(o.stdout), row) {
 		t.Errorf("tenant list after the deletion = %+v, want only bolt, with its id", o)

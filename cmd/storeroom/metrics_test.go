@@ -75,7 +75,7 @@ func TestMetricsMatchTheTable(t *testing.T) {
 		"storeroom_work_refused_total", "storeroom_work_waiting",
 		"storeroom_change_plan_part_duration_seconds", "storeroom_change_plans_ended_total",
 		"storeroom_webhooks_claims_total", "storeroom_webhooks_lag_seconds", "storeroom_webhooks_attempts_total",
-		"storeroom_webhooks_paused_total",
+		"storeroom_webhooks_paused_total", "storeroom_database_size_bytes", "storeroom_database_limit_bytes",
 	}
 	for name, m := range known {
 		if !m.seen && !slices.Contains(later, name) {

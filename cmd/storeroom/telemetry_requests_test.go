@@ -65,7 +65,7 @@ var budgets = []struct {
 	{"GET /docs", testRequest{path: "/docs", key: "-", want: 200}, 0, 0},
 	{"GET /docs/*", testRequest{path: "/docs/" + mark, key: "-", want: 404}, 0, 0},
 	{"GET /media/{name}", testRequest{path: "/media/" + mark, key: "-", want: 404}, 0, 0},
-	{"GET /api/me", testRequest{path: "/api/me", want: 200}, 0, 0},
+	{"GET /api/me", testRequest{path: "/api/me", want: 200}, 1, 2},
 	{"GET /api/usage", testRequest{path: "/api/usage?group_by=hour&key_id=1", want: 200}, 1, 6},
 
 	{
@@ -128,7 +128,7 @@ var budgets = []struct {
 	},
 	{
 		"POST /api/products/bulk",
-		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 3, 10,
+		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 3, 11,
 	},
 	{
 		"GET /api/products",
@@ -238,7 +238,7 @@ var budgets = []struct {
 	},
 	{
 		"POST /api/orders/bulk",
-		testRequest{path: "/api/orders/bulk", body: `{"orders":` + rows(100, orderJSON) + `}`, want: 200}, 5, 25,
+		testRequest{path: "/api/orders/bulk", body: `{"orders":` + rows(100, orderJSON) + `}`, want: 200}, 5, 27,
 	},
 	{
 		"GET /api/orders",

@@ -135,7 +135,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}":                        {1, 1},
 	"GET /settings/t/{slug}/account":                {1, 1},
 	"GET /settings/t/{slug}/audit":                  {2, 4},
-	"GET /settings/t/{slug}/usage":                  {3, 9},
+	"GET /settings/t/{slug}/usage":                  {4, 11},
 	"GET /settings/t/{slug}/start":                  {3, 5},
 	"GET /settings/t/{slug}/overview":               {4, 23},
 	"GET /settings/t/{slug}/overview.xlsx":          {3, 15},
@@ -348,6 +348,8 @@ var metricAttributes = map[string]string{
 	"storeroom.tenancy.violations":        "storeroom.violation",
 	"storeroom.ready":                     "",
 	"storeroom.temporary.free":            "",
+	"storeroom.database.size":             "",
+	"storeroom.database.limit":            "",
 	"process_resident_memory_bytes":       "",
 	"process_cpu_seconds_total":           "",
 	"process_open_fds":                    "",
@@ -378,7 +380,7 @@ func (w *tracedServer) checkMetricAttributes(t *testing.T) {
 		"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations",
 		"storeroom.ratelimit.errors", "storeroom.usage.dropped", "storeroom.image.duration", "storeroom.media.failures",
 		"storeroom.change_plan.part.duration", "storeroom.change_plans.ended", "storeroom.webhooks.lag",
-		"storeroom.webhooks.paused",
+		"storeroom.webhooks.paused", "storeroom.database.size", "storeroom.database.limit",
 	}
 	for name := range metricAttributes {
 		if !seen[name] && !slices.Contains(never, name) {

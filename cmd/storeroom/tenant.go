@@ -8,9 +8,11 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -24,6 +26,8 @@ func (c console) tenantCommand() *cli.Command {
 			&cli.IntFlag{
 				Name: "rate-limit", Usage: "requests per minute, for the enterprise plan", HideDefault: true, Config: decimal,
 			},
+			stringFlag("quota-storage", "such as 50GiB, or none, for the enterprise plan"),
+			stringFlag("quota-records", "number of records, or none, for the enterprise plan"),
 			stringFlag("timezone", "time zone of the reports, such as Europe/London"+timezone),
 			stringFlag("currency", "such as EUR"+currency),
 		}
@@ -36,7 +40,7 @@ func (c console) tenantCommand() *cli.Command {
 				describe(`storeroom tenant create --slug acme --name "Acme Ltd" --plan professional`),
 				settings(requiredFlag("name", "name of the business"),
 					" (default: standard)", " (default: UTC)", " (default: USD)")...),
-			c.operatorCommand("list", "list all tenants", listTenants,
+			c.operatorCommand("list", "list all tenants with what they store", listTenants,
 				describe("storeroom tenant list")),
 			c.operatorCommand("set", "change a tenant; flags that are not given keep their values", setTenant,
 				describe("storeroom tenant set --slug acme --plan enterprise --rate-limit 5000",
@@ -66,15 +70,36 @@ type tenantJSON struct {
 	Timezone  string       `json:"timezone"`
 	Currency  string       `json:"currency"`
 	Suspended bool         `json:"suspended"`
+	Quotas    *quotasJSON  `json:"quotas,omitempty"` // in a list
+}
+
+type quotasJSON struct {
+	Storage quotaJSON `json:"storage"`
+	Records quotaJSON `json:"records"`
+}
+
+type quotaJSON struct {
+	Used  int64  `json:"used"`
+	Limit *int64 `json:"limit"` // null if there is none
+}
+
+// share returns what is used in percent of the limit.
+func (q quotaJSON) share() string {
+	if q.Limit == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%d%%", q.Used*100 / *q.Limit)
 }
 
 func newTenantJSON(t tenancy.Tenant) tenantJSON {
-	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended}
+	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended, nil}
 }
 
 func createTenant(ctx context.Context, o operation) error {
 	t := tenancy.Tenant{Slug: o.cmd.String("slug")}
-	applySettings(o.cmd, &t)
+	if err := applySettings(o.cmd, &t); err != nil {
+		return err
+	}
 	t, err := tenancy.CreateTenant(ctx, o.db, t)
 	if errors.Is(err, tenancy.ErrConflict) {
 		return fmt.Errorf("--slug: tenant %q already exists", o.cmd.String("slug"))
@@ -93,25 +118,40 @@ func listTenants(ctx context.Context, o operation) error {
 	all := make([]tenantJSON, len(tenants))
 	for i, t := range tenants {
 		all[i] = newTenantJSON(t)
+		quota, err := tenancy.ReadQuota(ctx, o.db, t.ID)
+		if err != nil {
+			return fmt.Errorf("tenant %s: %w", t.Slug, err)
+		}
+		all[i].Quotas = &quotasJSON{
+			quotaJSON{quota.Storage, quota.StorageLimit}, quotaJSON{quota.Records, quota.RecordsLimit},
+		}
 	}
 	return o.print(all, func(w io.Writer) {
-		fmt.Fprintln(w, "ID\tSLUG\tNAME\tPLAN\tREQUESTS/MIN\tTIME ZONE\tCURRENCY\tSTATE")
+		fmt.Fprintln(w, "ID\tSLUG\tNAME\tPLAN\tREQUESTS/MIN\tTIME ZONE\tCURRENCY\tSTORAGE\tUSED\tRECORDS\tUSED\tSTATE")
 		for _, t := range all {
 			state := "active"
 			if t.Suspended {
 				state = "suspended"
 			}
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n",
-				t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, state)
+			storage, records := t.Quotas.Storage, t.Quotas.Records
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\t%s\n",
+				t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency,
+				storage.Used, storage.share(), records.Used, records.share(), state)
 		}
 	})
 }
 
 func setTenant(ctx context.Context, o operation) error {
-	if !slices.ContainsFunc([]string{"name", "plan", "rate-limit", "timezone", "currency"}, o.cmd.IsSet) {
-		return errors.New("nothing to change: give --name, --plan, --rate-limit, --timezone or --currency")
+	if !slices.ContainsFunc([]string{
+		"name", "plan", "rate-limit", "quota-storage", "quota-records", "timezone", "currency",
+	}, o.cmd.IsSet) {
+		return errors.New("nothing to change: give --name, --plan, --rate-limit, --quota-storage, --quota-records, " +
+			"--timezone or --currency")
 	}
-	t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { applySettings(o.cmd, t) })
+	if err := applySettings(o.cmd, &tenancy.Tenant{}); err != nil {
+		return err
+	}
+	t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { _ = applySettings(o.cmd, t) })
 	if err != nil {
 		return err
 	}
@@ -177,7 +217,7 @@ func (o operation) printTenant(done string, t tenancy.Tenant, more ...string) er
 
 // applySettings sets the fields whose flags are given. A change of the plan removes the tenant's own limit, unless the
 // new plan is enterprise.
-func applySettings(cmd *cli.Command, t *tenancy.Tenant) {
+func applySettings(cmd *cli.Command, t *tenancy.Tenant) error {
 	// An empty flag must be an error, not the default: it is probably a script variable that is not set.
 	value := func(name string) string { return cmp.Or(cmd.String(name), " ") }
 	if cmd.IsSet("name") {
@@ -186,7 +226,7 @@ func applySettings(cmd *cli.Command, t *tenancy.Tenant) {
 	if cmd.IsSet("plan") {
 		t.Plan = tenancy.Plan(value("plan"))
 		if t.Plan != tenancy.Enterprise {
-			t.RateLimit = nil
+			t.RateLimit, t.QuotaStorage, t.QuotaRecords = nil, nil, nil
 		}
 	}
 	if cmd.IsSet("rate-limit") {
@@ -199,4 +239,27 @@ func applySettings(cmd *cli.Command, t *tenancy.Tenant) {
 	if cmd.IsSet("currency") {
 		t.Currency = value("currency")
 	}
+	for name, quota := range map[string]struct {
+		stored **int64
+		parse  func(string) (int64, error)
+	}{
+		"quota-storage": {&t.QuotaStorage, func(s string) (int64, error) {
+			n, err := config.ParseBytes(s)
+			return int64(n), err
+		}},
+		"quota-records": {&t.QuotaRecords, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }},
+	} {
+		switch text := value(name); {
+		case !cmd.IsSet(name):
+		case text == "none":
+			*quota.stored = nil
+		default:
+			n, err := quota.parse(text)
+			if err != nil {
+				return fmt.Errorf("--%s: %w", name, err)
+			}
+			*quota.stored = &n
+		}
+	}
+	return nil
 }

@@ -21,6 +21,11 @@ import (
 // already exists, or is in rows twice, counts once; the first order of rows gets the last item in stock.
 func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Result, error) {
 	b := newOrderBatch(tenant, rows, time.Now())
+	b.refusesEach = true
+	return s.storeAll(ctx, b)
+}
+
+func (s *Store) storeAll(ctx context.Context, b *orderBatch) ([]Result, error) {
 	if err := s.store(ctx, b); err != nil {
 		return nil, err
 	}
@@ -100,6 +105,7 @@ type orderBatch struct {
 	customers []storedCustomer
 	products  []soldProduct
 	exported  []exportedProduct
+	quota     []tenancy.Quota        // with what the rows take, if refusesEach
 	missing   []soldKey              // if write returns errMissingVersions
 	versions  map[string]soldProduct // by SKU, as an earlier attempt has read or stored them
 	by        *catalog.Actor
@@ -108,6 +114,8 @@ type orderBatch struct {
 	computed  bool         // changes has all changes of the rows, except those written
 	changes   []statement  // in their order
 	stored    *storedQuery // reads the only order after the changes, or nil
+	// refusesEach makes only the rows fail that exceed a quota. Otherwise the whole batch fails.
+	refusesEach bool
 }
 
 type orderRow struct {
@@ -189,6 +197,9 @@ func (b *orderBatch) read(q *pgx.Batch) {
 		queueStoredCustomers(q, b.tenant, distinct(customers), &b.customers)
 	}
 	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
+	if b.refusesEach {
+		tenancy.QueueQuota(q, b.tenant, &b.quota)
+	}
 	queueExportedProducts(q, b.tenant, slices.SortedFunc(maps.Keys(exported), soldKey.compare), &b.exported)
 }
 
@@ -312,8 +323,13 @@ func (b *orderBatch) decide(
 			o.result.Err = invalid
 			continue
 		}
+		if err := b.takeRecords(o); err != nil {
+			o.result.Err = err
+			continue
+		}
 		if err := b.take(o, products); err != nil {
 			o.result.Err = err
+			b.returnRecords(o)
 			continue
 		}
 		existing[o.Number] = existingOrder{id, o.Number, o.digest}
@@ -323,6 +339,21 @@ func (b *orderBatch) decide(
 		create(o, sold)
 	}
 	return resent
+}
+
+// takeRecords returns a tenancy.QuotaError if an order would exceed a quota.
+func (b *orderBatch) takeRecords(o *orderRow) error {
+	if len(b.quota) == 0 {
+		return nil
+	}
+	return b.quota[0].Take(0, int64(1+len(o.Items)))
+}
+
+// returnRecords is for an order that is not stored.
+func (b *orderBatch) returnRecords(o *orderRow) {
+	if len(b.quota) > 0 {
+		b.quota[0].Records -= int64(1 + len(o.Items))
+	}
 }
 
 // resent returns the result of an order whose number already exists.

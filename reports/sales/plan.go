@@ -63,7 +63,7 @@ func (s *Store) PlanOrders(ctx context.Context, tenant tenancy.ID, rows []Row) (
 
 // ApplyOrders is Ingest in a shared transaction. It records the orders that it creates for Remove.
 func (s *Store) ApplyOrders(ctx context.Context, tenant tenancy.ID, plan PlanID, rows []Row) ([]Result, error) {
-	results, err := s.Ingest(ctx, tenant, rows)
+	results, err := s.storeAll(ctx, newOrderBatch(tenant, rows, time.Now()))
 	var created []int64
 	for _, r := range results {
 		if r.Outcome == Created {

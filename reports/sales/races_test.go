@@ -91,7 +91,7 @@ func TestAnErasureWaitsForResponsesWithTheName(t *testing.T) {
 			go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7", tenancy.Operator) }()
 			s.awaitLock(t, func() bool { return len(erased) > 0 })
 			body := []byte(`{"customer":{"id":"7","name":"` + *stored.CustomerName + `"}}`)
-			if err := claim.Commit(t.Context(), idempotency.Response{Status: 200, Body: body}); err != nil {
+			if err := claim.Commit(t.Context(), idempotency.Response{Status: 200, Body: body}, false); err != nil {
 				t.Fatal(err)
 			}
 			if err := <-erased; err != nil {
@@ -139,7 +139,7 @@ func TestAnErasureThatWaitsForAResponseDoesNotLockTheCustomer(t *testing.T) {
 	if _, err := s.store.Ingest(ctx, s.tenant, []sales.Row{{Order: o}}); err != nil {
 		t.Errorf("Ingest = %v", err)
 	}
-	if err := claim.Commit(t.Context(), idempotency.Response{Status: 200}); err != nil {
+	if err := claim.Commit(t.Context(), idempotency.Response{Status: 200}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-erased; err != nil {

@@ -98,14 +98,14 @@ type Store struct {
 
 	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other worker
 	exchange chan struct{}          // the worker of long plans is idle, and becomes the other worker
-	full     tenancy.Problems       // by tenant and plan
+	full     tenancy.Problems       // by tenant and plan: a disk is full, or a quota is used up
 }
 
 // New returns a store of plans of these kinds.
 func New(db *tenancy.DB, kinds map[string]Kind) *Store {
 	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, maxPlans: maxPlans,
 		wake: map[bool]chan struct{}{}, exchange: make(chan struct{}),
-		full: tenancy.Problems{Begins: "a change plan waits for disk space", Ends: "a change plan continues"}}
+		full: tenancy.Problems{Begins: "a change plan waits for room", Ends: "a change plan continues"}}
 	for _, long := range []bool{false, true} {
 		s.wake[long] = make(chan struct{}, 1)
 	}

@@ -179,6 +179,8 @@ func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit
 		switch {
 		case err == nil, errors.Is(err, ErrLost), errors.Is(err, errLong):
 			return err
+		case isQuota(err):
+			return err
 		case errors.Is(err, ErrState): // cancelled, or another worker has it
 			now, err := s.Get(ctx, tenant, plan.ID)
 			if err == nil && now.State == Planning {
@@ -225,7 +227,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 	}
 	return s.change(ctx, tenant, plan.ID, `
 		update change_plans
-		   set state = 'needs_mapping', details = $4, is_long = false
+		   set state = 'needs_mapping', details = $4, is_long = false, failure = null
 		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, details)
 }
 

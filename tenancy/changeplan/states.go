@@ -50,7 +50,7 @@ func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, de
 	}
 	err = s.change(ctx, tenant, id, without+`
 		update change_plans
-		   set state = 'planned', planned_at = now(), details = $5, is_long = false,
+		   set state = 'planned', planned_at = now(), details = $5, is_long = false, failure = null,
 		       lease_until = clock_timestamp() + make_interval(secs => $4)
 		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, leaseSeconds, details)
 	return wrap(err, "end planning %d", id)
@@ -105,7 +105,7 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
 			 where p.tenant_id = $1 and p.id = $2 and p.next_part = 0 and c.tenant_id = $1 and c.plan_id = $2
 		)
 		update change_plans
-		   set state = 'cancelled', lease_until = null
+		   set state = 'cancelled', lease_until = null, failure = null
 		 where tenant_id = $1 and id = $2 and state in ('planning', 'needs_mapping', 'planned', 'applying')`)
 	return wrap(err, "cancel the plan %d", id)
 }

@@ -59,7 +59,7 @@ func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 		case errors.Is(err, errLong):
 			s.wakeUp()
 			continue
-		case tenancy.IsDiskFull(err):
+		case tenancy.IsDiskFull(err): // after a QuotaError the plan waits by itself
 			_ = pause(ctx, pollInterval) // then the loop ends, or the plan is tried again
 		}
 		switch {
@@ -83,7 +83,7 @@ func (s *Store) takeTurn(
 		limit.pacer.wait(ctx)
 		return !wasLong && time.Now().Before(end)
 	})
-	full := tenancy.IsDiskFull(err)
+	full := isQuota(err) || tenancy.IsDiskFull(err)
 	if ctx.Err() == nil && (full || err == nil) {
 		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
 	}
@@ -130,11 +130,12 @@ func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit t
 		if err == nil && len(claimed) > 0 {
 			err = s.Work(limited, tenant, id, nil)
 		}
-		if err != nil && limited.Err() == nil && !errors.Is(err, ErrLost) {
+		waits := isQuota(err)
+		if err != nil && limited.Err() == nil && !waits && !errors.Is(err, ErrLost) {
 			return Plan{}, wrap(err, "carry out the plan %d", id)
 		}
 		plan, err := s.Get(ctx, tenant, id)
-		if err != nil || !plan.State.IsDue() || pause(limited, settlePause) != nil {
+		if err != nil || waits || !plan.State.IsDue() || pause(limited, settlePause) != nil {
 			return plan, err
 		}
 	}
@@ -210,7 +211,7 @@ func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan
 		if err == nil || errors.Is(err, ErrLost) {
 			return after, err
 		}
-		if try == maxTries || pause(ctx, tryPause) != nil {
+		if isQuota(err) || try == maxTries || pause(ctx, tryPause) != nil {
 			return plan, s.fail(ctx, tenant, plan, err)
 		}
 	}
@@ -225,10 +226,14 @@ func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan
 		update change_plans set is_long = true where tenant_id = $1 and id = $2 and worker = $3`, s.worker))
 }
 
-// fail marks a plan as failed, and returns err. A plan continues later if ctx has ended or a disk is full.
+// fail marks a plan as failed, and returns err. A plan continues later if ctx has ended, a disk is full or a quota is
+// used up.
 func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
 	if ctx.Err() != nil || errors.Is(err, ErrLost) || tenancy.IsDiskFull(err) {
 		return err
+	}
+	if quota, ok := tenancy.AsQuotaError(err); ok {
+		return errors.Join(err, s.wait(ctx, tenant, plan, quota))
 	}
 	failure := "The plan could not be computed because of an internal error."
 	if plan.State != Planning {
@@ -242,6 +247,42 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 		countEnded(ctx, Failed)
 	}
 	return errors.Join(fmt.Errorf("plan %d, part %d: %w", plan.ID, plan.NextPart, err), failErr)
+}
+
+func isQuota(err error) bool {
+	_, is := tenancy.AsQuotaError(err)
+	return is
+}
+
+// How long a plan waits before it is tried again. Computing one starts over.
+const (
+	roomPause     = 30 * time.Second
+	planRoomPause = 5 * time.Minute
+)
+
+// wait releases a plan that a quota does not allow, and says so. Its lease keeps workers away from it for a while. A plan
+// that is being computed must not fill the room that it waits for.
+func (s *Store) wait(ctx context.Context, tenant tenancy.ID, plan Plan, quota tenancy.QuotaError) error {
+	after := roomPause
+	if plan.State == Planning {
+		after = planRoomPause
+	}
+	err := s.change(ctx, tenant, plan.ID, `
+		with unfinished as (
+			delete from change_plan_parts c
+			 using change_plans p
+			 where p.tenant_id = $1 and p.id = $2 and p.worker = $3 and p.state = 'planning'
+			   and c.tenant_id = $1 and c.plan_id = $2
+		)
+		update change_plans
+		   set failure = $4, parts = case state when 'planning' then 0 else parts end, worker = null, attempts = 0,
+		       lease_until = clock_timestamp() + make_interval(secs => $5)
+		 where tenant_id = $1 and id = $2 and worker = $3 and state in ('planning', 'applying', 'undoing')`,
+		s.worker, fmt.Sprintf("There is no room: %s. The work continues once there is room.", quota), after.Seconds())
+	if errors.Is(err, ErrState) {
+		err = nil // it was cancelled
+	}
+	return wrap(err, "let the plan %d wait", plan.ID)
 }
 
 // failOld marks a plan as too old, for example because its tenant was suspended.

@@ -122,9 +122,12 @@ func poll(
 	return ctx, nil, &stored[0].Response, nil
 }
 
-// Commit stores the response and commits the work.
-func (c *Claim) Commit(ctx context.Context, response Response) error {
+// Commit stores the response and commits the work. A quota of storage can refuse the response if refusable.
+func (c *Claim) Commit(ctx context.Context, response Response, refusable bool) error {
 	return c.tx.Commit(ctx, func(batch *pgx.Batch) {
+		if !refusable {
+			batch.Queue(tenancy.NeverRefused)
+		}
 		batch.Queue(`
 			update idempotency_keys
 			   set status = $3, header = $4, body = $5

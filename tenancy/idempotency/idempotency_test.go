@@ -54,7 +54,7 @@ func TestADuplicateGetsTheStoredResponse(t *testing.T) {
 	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); tenancy.SQLState(err) != "23505" {
 		t.Errorf("the same name again = %v, want a unique violation", err)
 	}
-	if err := claim.Commit(t.Context(), want); err != nil {
+	if err := claim.Commit(t.Context(), want, true); err != nil {
 		t.Fatal(err)
 	}
 	if n := countCategories(t, d.DB, tenant); n != 1 {
@@ -193,7 +193,7 @@ func TestWaitingDuplicatesHoldNoConnection(t *testing.T) {
 		t.Errorf("in %d moments, duplicates waited for a lock in %d and %d transactions were open, want 0 and one each",
 			moments, waits, inTransaction)
 	}
-	if err := claim.Commit(t.Context(), idempotency.Response{Status: 201, Body: []byte("{}")}); err != nil {
+	if err := claim.Commit(t.Context(), idempotency.Response{Status: 201, Body: []byte("{}")}, true); err != nil {
 		t.Fatal(err)
 	}
 	late := time.Since(first) >= 2*time.Second // then some are refused
@@ -235,7 +235,7 @@ func TestOneDuplicateRunsAfterARollback(t *testing.T) {
 				if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
 					t.Error(err)
 				}
-				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}); err != nil {
+				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}, true); err != nil {
 					t.Error(err)
 				}
 			}
@@ -270,7 +270,7 @@ func TestTwentyDuplicatesTakeEffectOnce(t *testing.T) {
 				if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
 					t.Error(err)
 				}
-				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}); err != nil {
+				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}, true); err != nil {
 					t.Error(err)
 				}
 			}
@@ -313,7 +313,7 @@ func TestAnExpiredKeyCanBeClaimed(t *testing.T) {
 		t.Fatalf("Begin = %v, %v, want a claim", claim, err)
 	}
 	want := idempotency.Response{Status: 201, Body: []byte("new")}
-	if err := claim.Commit(t.Context(), want); err != nil {
+	if err := claim.Commit(t.Context(), want, true); err != nil {
 		t.Fatal(err)
 	}
 	_, _, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})

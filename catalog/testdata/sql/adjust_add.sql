@@ -4,6 +4,24 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
 current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
 select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 
@@ -16,7 +34,8 @@ update products
  where tenant_id = $1 and id = $2
    and quantity + $3::bigint between 0 and 2147483647
 returning id, quantity, coalesce($4::bigint, warehouse_id) as warehouse_id,
-       (select set_config('app.recorded', statement_timestamp()::text, true))
+       (select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.never_refused', 'on', true))
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select $1, id, warehouse_id, $3

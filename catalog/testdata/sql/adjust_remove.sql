@@ -4,6 +4,24 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
 current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
 select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 
@@ -30,7 +48,8 @@ update products
   from stocked
  where products.tenant_id = $1 and products.id = stocked.product_id
 returning products.id, products.quantity, stocked.warehouse_id,
-       (select set_config('app.recorded', statement_timestamp()::text, true))
+       (select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.never_refused', 'on', true))
 ), recorded as (
 insert into changes (tenant_id, epoch, action, types, changed, ids)
 select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}', array[id::text]

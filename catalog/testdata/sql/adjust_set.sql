@@ -55,13 +55,11 @@ select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 -- Plan on PostgreSQL 15:
 --   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
-insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
-       case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
-            then '{product,stock}'::text[] else '{product}' end,
-       c.changed, array_agg(c.id::text)
-  from (
-       select n.tenant_id, n.id, array_remove(array[
+with compared as materialized (
+     select n.tenant_id, n.id,
+            public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images)
+            - public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images) as bytes,
+            array_remove(array[
               case when n.sku <> o.sku then 'sku' end,
               case when n.name <> o.name then 'name' end,
               case when n.description is distinct from o.description then 'description' end,
@@ -80,21 +78,35 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
               case when n.tags <> o.tags then 'tags' end,
               case when n.images <> o.images then 'images' end,
               case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
-         from new_rows n
-         full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
-       ) c
- where c.changed <> '{}'
- group by c.tenant_id, c.changed
+       from new_rows n
+       full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+), recorded as (
+     insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+     select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+            case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+                 then '{product,stock}'::text[] else '{product}' end,
+            c.changed, array_agg(c.id::text)
+       from compared c
+      where c.changed <> '{}'
+      group by c.tenant_id, c.changed
+)
+select min(c.tenant_id) as tenant, sum(c.bytes)::bigint as bytes            from compared c
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on changes
---     Aggregate
+--   Aggregate
+--     Merge Join Full (CTE compared)
 --       Sort
---         Merge Join Full
---           Sort
---             Named Tuplestore Scan
---           Sort
---             Named Tuplestore Scan
+--         Named Tuplestore Scan
+--       Sort
+--         Named Tuplestore Scan
+--     ModifyTable Insert on changes (CTE recorded)
+--       Aggregate
+--         CTE Scan on compared
+--     CTE Scan on compared
+
+SELECT public.add_to_quota(grown.tenant, grown.bytes, 0, grown.bytes > 0)
+
+-- Plan on PostgreSQL 15:
 
 update products
    set quantity = $3, updated_at = clock_timestamp()
@@ -118,6 +130,24 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --     Unique
 --       Sort
 --         Function Scan on jsonb_to_recordset
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,

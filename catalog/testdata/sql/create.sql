@@ -4,36 +4,70 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
+select public.take_slot(n.tenant_id)                   from new_rows n limit 1
 
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+with facets as (
+     insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+     select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+       from new_rows n
+      cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+      group by 1, 2, 3, 4
+     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+     returning value, xmax = 0 as is_new
+), added as materialized (
+     select n.tenant_id, n.status, count(*) as count,
+            count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                            then count(*) filter (where n.quantity > 0) else 0 end as records,
+            sum(public.product_bytes(
+                n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
+            + case when row_number() over () = 1
+                   then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                   else 0 end as storage
+       from new_rows n
+      group by 1, 2
+), counted as (
+     insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+     select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+     on conflict (tenant_id, slot, status) do update
+        set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+            records = c.records + excluded.records
+)
+select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+                       from added a
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on product_counts
---     Aggregate
---       Named Tuplestore Scan
-
-insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
-  from new_rows n
- cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
- group by 1, 2, 3, 4
-on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on facet_counts
---     Aggregate
---       Nested Loop Inner
+--   Aggregate
+--     ModifyTable Insert on facet_counts (CTE facets)
+--       Aggregate
+--         Nested Loop Inner
+--           Named Tuplestore Scan
+--           Append
+--             Values Scan
+--             Function Scan on unnest
+--     WindowAgg (CTE added)
+--       Aggregate (InitPlan)
+--         CTE Scan on facets
+--       Aggregate
 --         Named Tuplestore Scan
---         Append
---           Values Scan
---           Function Scan on unnest
+--     ModifyTable Insert on product_counts (CTE counted)
+--       CTE Scan on added
+--     CTE Scan on added
+
+select *            from public.read_quota(of_tenant)
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
+
+SELECT public.check_quota(total.tenant, total.storage, total.records)
+
+-- Plan on PostgreSQL 15:
 
 insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select tenant_id, unnest(tags), created_at, id, status, name, sku, price
@@ -76,7 +110,8 @@ select $1, r.search,
        quantity, reorder_point, category_id, seller_id,
        warehouse_id, bin_location, upc, tags,
        images)
- where (select set_config('app.recorded', statement_timestamp()::text, true)) is not null
+ where (select set_config('app.recorded', statement_timestamp()::text, true)
+       || set_config('app.counted', statement_timestamp()::text, true)) is not null
 returning *
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)

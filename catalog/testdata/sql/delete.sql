@@ -30,6 +30,32 @@ select warehouse_id, quantity
 -- Plan on PostgreSQL 15:
 --   Index Scan using stock_pkey on stock
 
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+select *            from public.read_quota(of_tenant)
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
        quantity_before, quantity_after, notes, order_number, reason, api_key_id)
@@ -74,36 +100,48 @@ DELETE FROM ONLY "public"."low_products" WHERE $1 OPERATOR(pg_catalog.=) "tenant
 --   ModifyTable Delete on low_products
 --     Index Scan using low_products_pkey on low_products
 
-SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1
+select public.take_slot(o.tenant_id)                   from old_rows o limit 1
 
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+with facets as (
+     insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+     select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+       from old_rows o
+      cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+      group by 1, 2, 3, 4
+     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+     returning value, xmax = 0 as is_new
+)
+insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+select o.tenant_id, backend_slot, o.status, -count(*),
+       case when row_number() over () = 1
+            then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+            else 0 end
+       - sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+       -count(*)
+  from old_rows o
+ group by 1, 3
+on conflict (tenant_id, slot, status) do update
+   set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+       records = c.records + excluded.records
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_counts
---     Aggregate
---       Named Tuplestore Scan
-
-insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
-  from old_rows o
- cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
- group by 1, 2, 3, 4
-on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on facet_counts
---     Aggregate
---       Nested Loop Inner
+--     ModifyTable Insert on facet_counts (CTE facets)
+--       Aggregate
+--         Nested Loop Inner
+--           Named Tuplestore Scan
+--           Append
+--             Values Scan
+--             Function Scan on unnest
+--     WindowAgg
+--       Aggregate (InitPlan)
+--         CTE Scan on facets
+--       Aggregate
 --         Named Tuplestore Scan
---         Append
---           Values Scan
---           Function Scan on unnest
 
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 

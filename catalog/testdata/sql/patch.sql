@@ -36,31 +36,61 @@ select e.*           from public.feed_epochs e where e.tenant_id = of_tenant ord
 --   Limit
 --     Index Scan using feed_epochs_pkey on feed_epochs
 
-SELECT pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot))
+SELECT public.add_to_quota(new.tenant_id, bytes, 0, refusable)
 
 -- Plan on PostgreSQL 15:
 
-insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
-  from (
-       select facet, value, old.status as status, -1 as count
-         from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
-        union all
-       select facet, value, new.status, 1
-         from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
-       ) f
- group by 2, 3, 4
-having sum(f.count) <> 0
-on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+with facets as (
+     insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+     select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
+       from (
+            select facet, value, old.status as status, -1 as count
+              from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+             union all
+            select facet, value, new.status, 1
+              from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+            ) f
+      group by 2, 3, 4
+     having sum(f.count) <> 0
+     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+     returning value, xmax = 0 as is_new
+)
+select sum(public.facet_bytes(value))                    from facets where is_new
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on facet_counts
---     Aggregate
---       Append
---         Values Scan
---         Function Scan on unnest
---         Values Scan
---         Function Scan on unnest
+--   Aggregate
+--     ModifyTable Insert on facet_counts (CTE facets)
+--       Aggregate
+--         Append
+--           Values Scan
+--           Function Scan on unnest
+--           Values Scan
+--           Function Scan on unnest
+--     CTE Scan on facets
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+select *            from public.read_quota(of_tenant)
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
+
+SELECT public.add_to_quota(new.tenant_id, facet_storage, 0, true)
+
+-- Plan on PostgreSQL 15:
 
 delete from public.product_tags
 where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags)
@@ -135,6 +165,12 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --     Unique
 --       Sort
 --         Function Scan on jsonb_to_recordset
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,

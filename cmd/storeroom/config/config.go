@@ -43,6 +43,7 @@ type Config struct {
 	// MediaURL is the storage of pictures. Each tenant may use MediaQuota.
 	MediaURL       MediaURL       `env:"STOREROOM_MEDIA_URL" envDefault:"file:///var/lib/storeroom/media" hide:"password"`
 	MediaQuota     Bytes          `env:"STOREROOM_MEDIA_QUOTA" envDefault:"10GiB"`
+	DatabaseLimit  Bytes          `env:"STOREROOM_DATABASE_LIMIT"` // 0: none. See tenancy.DB.KeepDiskReserve
 	KeyPeppers     keys.Peppers   `env:"STOREROOM_KEY_PEPPERS" hide:"all"`
 	TrustedProxies []netip.Prefix `env:"STOREROOM_TRUSTED_PROXIES"`
 	LogFormat      LogFormat      `env:"STOREROOM_LOG_FORMAT"` // the default is json for serve and text for dev
@@ -81,7 +82,7 @@ var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[URLs]():           func(s string) (any, error) { return parseURLs(s) },
 	reflect.TypeFor[LogFormat]():      func(s string) (any, error) { return parseLogFormat(s) },
 	reflect.TypeFor[MediaURL]():       func(s string) (any, error) { return MediaURL(s), media.CheckURL(s) },
-	reflect.TypeFor[Bytes]():          func(s string) (any, error) { return parseBytes(s) },
+	reflect.TypeFor[Bytes]():          func(s string) (any, error) { return ParseBytes(s) },
 	reflect.TypeFor[Drain]():          func(s string) (any, error) { return parseDuration[Drain](s, "0s", "1m") },
 	reflect.TypeFor[FeedRetention](): func(s string) (any, error) {
 		return parseDuration[FeedRetention](s, "720h", "2160h")
@@ -129,8 +130,8 @@ func parsePrefixes(s string) ([]netip.Prefix, error) {
 	return all, nil
 }
 
-// parseBytes reads 500MiB or 10GiB.
-func parseBytes(s string) (Bytes, error) {
+// ParseBytes reads 500MiB or 10GiB.
+func ParseBytes(s string) (Bytes, error) {
 	number, unit := strings.TrimRight(s, "MGTiB"), strings.TrimLeft(s, "0123456789")
 	shift, known := map[string]int{"MiB": 20, "GiB": 30, "TiB": 40}[unit]
 	n, err := strconv.ParseInt(number, 10, 20)

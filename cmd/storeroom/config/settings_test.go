@@ -39,6 +39,7 @@ func TestSettingsShowsValuesAndSources(t *testing.T) {
 		{"STOREROOM_BASE_URL", "http://127.0.0.1:8080", "default"},
 		{"STOREROOM_MEDIA_URL", "s3://ann:hidden@bucket?region=eu", "environment"},
 		{"STOREROOM_MEDIA_QUOTA", "10GiB", "default"},
+		{"STOREROOM_DATABASE_LIMIT", "", "not set"},
 		{"STOREROOM_KEY_PEPPERS", "hidden", "environment"},
 		{"STOREROOM_TRUSTED_PROXIES", "", "not set"},
 		{"STOREROOM_LOG_FORMAT", "json", "default"},

@@ -155,6 +155,7 @@ func (i *instance) createServer(
 		go task.RunPeriodically(ctx, i.db, i.logger)
 	}
 	go i.media.DeleteUnusedPeriodically(ctx, i.db, i.logger)
+	go i.db.KeepDiskReserve(ctx, int64(cfg.DatabaseLimit), i.logger)
 	go plans.RunPeriodically(ctx, i.logger)
 	go changes.PollPeriodically(ctx, i.logger)
 	go changes.DeleteOldPeriodically(ctx, i.logger)

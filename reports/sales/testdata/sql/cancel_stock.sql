@@ -195,13 +195,11 @@ select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
 -- Plan on PostgreSQL 15:
 --   Index Scan using webhooks_pkey on webhooks (InitPlan)
 
-insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
-       case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
-            then '{product,stock}'::text[] else '{product}' end,
-       c.changed, array_agg(c.id::text)
-  from (
-       select n.tenant_id, n.id, array_remove(array[
+with compared as materialized (
+     select n.tenant_id, n.id,
+            public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images)
+            - public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images) as bytes,
+            array_remove(array[
               case when n.sku <> o.sku then 'sku' end,
               case when n.name <> o.name then 'name' end,
               case when n.description is distinct from o.description then 'description' end,
@@ -220,52 +218,92 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
               case when n.tags <> o.tags then 'tags' end,
               case when n.images <> o.images then 'images' end,
               case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
-         from new_rows n
-         full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
-       ) c
- where c.changed <> '{}'
- group by c.tenant_id, c.changed
+       from new_rows n
+       full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+), recorded as (
+     insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+     select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+            case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+                 then '{product,stock}'::text[] else '{product}' end,
+            c.changed, array_agg(c.id::text)
+       from compared c
+      where c.changed <> '{}'
+      group by c.tenant_id, c.changed
+)
+select min(c.tenant_id) as tenant, sum(c.bytes)::bigint as bytes            from compared c
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on changes
---     Aggregate
+--   Aggregate
+--     Merge Join Full (CTE compared)
 --       Sort
---         Merge Join Full
---           Sort
---             Named Tuplestore Scan
---           Sort
---             Named Tuplestore Scan
+--         Named Tuplestore Scan
+--       Sort
+--         Named Tuplestore Scan
+--     ModifyTable Insert on changes (CTE recorded)
+--       Aggregate
+--         CTE Scan on compared
+--     CTE Scan on compared
 
-SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
+SELECT public.add_to_quota(grown.tenant, grown.bytes, 0, grown.bytes > 0)
+
+-- Plan on PostgreSQL 15:
+
+select public.take_slot(n.tenant_id)                   from new_rows n limit 1
 
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Named Tuplestore Scan
 
-insert into public.product_counts as c (tenant_id, slot, status, count)
-select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
-on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
+with facets as (
+     insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+     select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+       from new_rows n
+      cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+      group by 1, 2, 3, 4
+     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+     returning value, xmax = 0 as is_new
+), added as materialized (
+     select n.tenant_id, n.status, count(*) as count,
+            count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                            then count(*) filter (where n.quantity > 0) else 0 end as records,
+            sum(public.product_bytes(
+                n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
+            + case when row_number() over () = 1
+                   then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                   else 0 end as storage
+       from new_rows n
+      group by 1, 2
+), counted as (
+     insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+     select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+     on conflict (tenant_id, slot, status) do update
+        set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+            records = c.records + excluded.records
+)
+select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+                       from added a
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on product_counts
---     Aggregate
---       Named Tuplestore Scan
-
-insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
-  from new_rows n
- cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
- group by 1, 2, 3, 4
-on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on facet_counts
---     Aggregate
---       Nested Loop Inner
+--   Aggregate
+--     ModifyTable Insert on facet_counts (CTE facets)
+--       Aggregate
+--         Nested Loop Inner
+--           Named Tuplestore Scan
+--           Append
+--             Values Scan
+--             Function Scan on unnest
+--     WindowAgg (CTE added)
+--       Aggregate (InitPlan)
+--         CTE Scan on facets
+--       Aggregate
 --         Named Tuplestore Scan
---         Append
---           Values Scan
---           Function Scan on unnest
+--     ModifyTable Insert on product_counts (CTE counted)
+--       CTE Scan on added
+--     CTE Scan on added
+
+SELECT public.check_quota(total.tenant, total.storage, total.records)
+
+-- Plan on PostgreSQL 15:
 
 insert into public.changes (tenant_id, epoch, action, types, ids)
 select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{product,stock}', array_agg(n.id::text)
@@ -315,6 +353,20 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 --     Unique
 --       Sort
 --         Function Scan on jsonb_to_recordset
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,

@@ -75,6 +75,14 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Aggregate (SubPlan)
 --       Index Scan using sold_products_sku on sold_products
 
+select storage, records, storage_limit, records_limit from read_quota($1)
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
+
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
 -- Plan on PostgreSQL 15:
@@ -161,6 +169,33 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array
 --   ModifyTable Insert on changes
 --     Aggregate
 --       Named Tuplestore Scan
+
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+select *            from public.read_quota(of_tenant)
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Append
+--       Index Scan using quota_counts_pkey on quota_counts
+--       Index Scan using product_counts_pkey on product_counts
+
+SELECT public.check_quota(of_tenant, more_storage, more_records)
+
+-- Plan on PostgreSQL 15:
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, sign * (count(*) + sum(c.items)), tg_argv[0] = 'created')
+from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
 

@@ -255,6 +255,20 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', arra
 --     Aggregate
 --       Named Tuplestore Scan
 
+insert into public.quota_counts as c (tenant_id, slot, storage, records)
+values (of_tenant, public.take_slot(of_tenant), more_storage, more_records)
+    on conflict (tenant_id, slot) do update
+   set storage = c.storage + excluded.storage, records = c.records + excluded.records
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on quota_counts
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, sign * count(*), false) from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
+
 insert into public.changes (tenant_id, epoch, action, types, changed, ids)
 select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
        when 'refunds' then '{items,refunded_total,refunds,updated_at}'::text[]
@@ -314,6 +328,13 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array
 --   ModifyTable Insert on changes
 --     Aggregate
 --       Named Tuplestore Scan
+
+SELECT public.add_to_quota(min(c.tenant_id), 0, sign * (count(*) + sum(c.items)), tg_argv[0] = 'created')
+from changed_rows c
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Named Tuplestore Scan
 
 DELETE FROM ONLY "public"."taken_stock" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "order_id" AND $3 OPERATOR(pg_catalog.=) "line"
 
