@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,6 +11,9 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/feed"
 )
+
+// maxClockSkew is how far the clock of a client may be ahead.
+const maxClockSkew = time.Minute
 
 // changedTypes are the types of the feed that change reports.
 var changedTypes = []string{"order", "refund"}
@@ -42,16 +46,28 @@ func (s *Server) reportChanges(w http.ResponseWriter, r *http.Request) error {
 	if since == nil && !continues && len(q.errs["since"]) == 0 {
 		q.errs.Add("since", "is required without after")
 	}
+	if since != nil && time.Until(*since) > maxClockSkew {
+		q.errs.Add("since", "must not be in the future")
+	}
 	limit := q.between("limit", 1, maxChanges, defaultChanges)
 	if err := q.err(); err != nil {
 		return err
 	}
 	if !continues {
-		if after, err = s.Feed.Since(r.Context(), tenant(r), *since); err != nil {
+		after, err = s.Feed.Since(r.Context(), tenant(r), *since)
+		if errors.Is(err, feed.ErrExpired) {
+			return &apiError{
+				code: CursorExpired, message: "Changes are no longer kept for that long. Send a later time as since.", cause: err,
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	read := feed.Query{After: after, IsStored: !continues, Types: changedTypes, Limit: limit}
+	if since != nil {
+		read.Since = *since
+	}
 	found := []changedDays{}
 	meta := changesMeta{HasMore: true}
 	for begin := time.Now(); meta.HasMore && len(found) < limit && time.Since(begin) < maxDataTime; {
@@ -60,9 +76,7 @@ func (s *Server) reportChanges(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		entries := slices.DeleteFunc(page.Entries, func(e feed.Entry) bool {
-			return since != nil && !e.Time.After(*since) || !changesSums(e)
-		})
+		entries := slices.DeleteFunc(page.Entries, func(e feed.Entry) bool { return !changesSums(e) })
 		changed, err := s.daysOfChanges(r, entries)
 		if err != nil {
 			return err

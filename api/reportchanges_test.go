@@ -146,16 +146,22 @@ func TestInvalidRequestsForChangesOfReports(t *testing.T) {
 	a := newAPI(t)
 	const march = "from=2026-03-01&to=2026-03-31"
 	for query, want := range map[string]string{
-		march:                      `"since":["is required without after"]`,
-		march + "&since=yesterday": `"since":["`,
-		march + "&after=x":         `"after":["`,
+		march:                                 `"since":["is required without after"]`,
+		march + "&since=yesterday":            `"since":["`,
+		march + "&since=2199-01-01T00:00:00Z": `"since":["must not be in the future"]`,
+		march + "&after=x":                    `"after":["`,
 		march + "&since=2026-03-01T00:00:00Z&limit=0": `"limit":["`,
 		"since=2026-03-01T00:00:00Z":                  `"from":["is required"]`,
 		march + "&after=now&wait=3":                   `"wait":["is not a known parameter"]`,
 	} {
 		a.try(t, call{path: "/api/reports/changes?" + query, wantStatus: 400, wantCode: InvalidParameter, want: []string{want}})
 	}
-	a.try(t, call{path: "/api/reports/changes?" + march + "&since=2020-01-01T00:00:00Z", wantStatus: 410, wantCode: CursorExpired})
+	a.try(t, call{
+		path: "/api/reports/changes?" + march + "&since=2020-01-01T00:00:00Z", wantStatus: 410, wantCode: CursorExpired,
+		want: []string{"later time as since"},
+	})
+	ahead := time.Now().Add(maxClockSkew - 10*time.Second).UTC().Format(time.RFC3339)
+	a.try(t, call{path: "/api/reports/changes?" + march + "&since=" + ahead, wantStatus: 200, want: []string{`"data":[]`}})
 }
 
 func TestPercentagesBeyond64BitsAreExact(t *testing.T) {

@@ -141,7 +141,9 @@ begin
      where s.share > 0
         on conflict (tenant_id, refund_id, line) do update set revenue = excluded.revenue;
 
-    -- What a refund returned is in the ledger after it, and by line in taken_stock. An archive has no ledger.
+    -- What a refund returned is in the ledger after it, because its transaction began with now(), and by line in
+    -- taken_stock. No transaction takes ten minutes. An archive has no ledger. offset 0 makes the index by time the only
+    -- one that fits: a product can have many changes.
     for entry in
         select f.id, f.order_id, e.product_id, e.quantity
           from (
@@ -155,10 +157,21 @@ begin
          cross join lateral (
                select distinct product_id, archived from taken_stock where tenant_id = of_tenant and order_id = o.id) t
          cross join lateral (
-               select a.product_id, a.created_at, a.id, a.quantity
-                 from inventory_adjustments a
-                where not t.archived and a.tenant_id = of_tenant and a.product_id = t.product_id
-                  and a.order_number = o.number and a.reason = 'refund' and a.type = 'add'
+               select distinct a.product_id, a.created_at, a.id, a.quantity
+                 from (
+                      select created_at
+                        from refunds
+                       where tenant_id = of_tenant and order_id = o.id and restock and not t.archived
+                      offset 0
+                      ) r
+                cross join lateral (
+                      select *
+                        from inventory_adjustments
+                       where tenant_id = of_tenant
+                         and created_at >= r.created_at and created_at < r.created_at + interval '10 minutes'
+                      offset 0
+                      ) a
+                where a.product_id = t.product_id and a.order_number = o.number and a.reason = 'refund' and a.type = 'add'
                 union all
                select t.product_id, 'infinity', 0, sum(returned)
                  from taken_stock
@@ -195,19 +208,16 @@ begin
 end $$;
 revoke execute on function fill_refunds from public;
 
--- add_refunds adds the sums of returns of refunds to the rollups, or subtracts them if factor is -1. If counts is true,
--- it also counts refunds in groups that only returned units, which the earlier version does not know when it stores a
--- refund. The day is computed once for each refund, because that takes long.
-create function add_refunds(of_tenant bigint, refund_ids bigint[], factor integer, counts boolean) returns void
-    language sql set search_path = pg_catalog, public, pg_temp as $$
-    insert into sales_rollups as r (
-           tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost,
-           refund_count, refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
-    select of_tenant, k.kind, k.day, k.channel, k.key, 0, 0, 0, 0, 0, 0, 0, 0,
-           case when counts
-                then count(distinct s.refund_id) - count(distinct s.refund_id) filter (where s.amount > 0) else 0 end,
-           0, factor * sum(s.revenue), factor * sum(case when s.unit_cost is null then s.revenue else 0 end),
-           factor * sum(s.units), factor * sum(s.cost)
+-- refund_sums returns the sums of returns of refunds by row of the rollups. refund_count is that of refunds in groups
+-- that only returned units, which the earlier version does not know when it stores a refund. The day is computed once
+-- for each refund, because that takes long.
+create function refund_sums(of_tenant bigint, refund_ids bigint[])
+    returns table (kind integer, day date, channel text, key bigint, refund_count bigint, refunded_revenue bigint,
+                   refunded_revenue_without_cost bigint, units_returned bigint, returned_cost bigint)
+    language sql stable set search_path = pg_catalog, public, pg_temp as $$
+    select k.kind, k.day, k.channel, k.key,
+           count(distinct s.refund_id) - count(distinct s.refund_id) filter (where s.amount > 0), sum(s.revenue),
+           sum(case when s.unit_cost is null then s.revenue else 0 end), sum(s.units), sum(s.cost)
       from (
            select d.day, d.month, f.id as refund_id, o.channel, l.sold_id, l.unit_cost, i.amount, i.revenue, i.units,
                   case when f.restock then i.units * coalesce(l.unit_cost, 0) else 0 end as cost,
@@ -232,7 +242,21 @@ create function add_refunds(of_tenant bigint, refund_ids bigint[], factor intege
                   (3, s.day, s.channel, s.seller_id), (4, s.month, '', s.sold_id)
            ) k (kind, day, channel, key)
      group by k.kind, k.day, k.channel, k.key
-     order by k.kind, k.day, k.channel collate "C", k.key
+$$;
+revoke execute on function refund_sums from public;
+
+-- add_refunds adds the sums of returns of refunds to the rollups, or subtracts them if factor is -1, with the counts of
+-- refund_sums if counts is true.
+create function add_refunds(of_tenant bigint, refund_ids bigint[], factor integer, counts boolean) returns void
+    language sql set search_path = pg_catalog, public, pg_temp as $$
+    insert into sales_rollups as r (
+           tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost,
+           refund_count, refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
+    select of_tenant, s.kind, s.day, s.channel, s.key, 0, 0, 0, 0, 0, 0, 0, 0,
+           case when counts then s.refund_count else 0 end, 0, factor * s.refunded_revenue,
+           factor * s.refunded_revenue_without_cost, factor * s.units_returned, factor * s.returned_cost
+      from refund_sums(of_tenant, refund_ids) s
+     order by s.kind, s.day, s.channel collate "C", s.key
         on conflict (tenant_id, kind, day, channel, key) do update
        set refund_count = r.refund_count + excluded.refund_count,
            refunded_revenue = r.refunded_revenue + excluded.refunded_revenue,

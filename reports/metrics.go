@@ -93,7 +93,7 @@ const (
 	costedNetRevenue = "gross - discounts - revenue_without_cost - refunded_revenue + refunded_revenue_without_cost"
 	// netNoneCosted is Sums.NetNoneCosted.
 	netNoneCosted = "units_without_cost = units and refunded_revenue_without_cost = refunded_revenue and " +
-		"returned_cost = 0 and units + refunded_revenue + units_returned > 0"
+		"returned_cost = 0 and units + refunded_revenue > 0"
 )
 
 // nullRule is when a figure is null: a function, and the same condition for explanations.

@@ -363,10 +363,10 @@ func netWithCost(s reports.Sums) int64 {
 }
 
 // modelNull reports whether a metric is null: a profit if no item that was sold has a cost, a net profit if none that
-// was sold or returned has one, a net margin also without a net revenue.
+// was sold or refunded has one, a net margin also without a net revenue.
 func modelNull(metric string, s reports.Sums) bool {
 	sold := s.Items > 0 && s.UnitsWithoutCost == s.Units
-	nothing := s.Units == 0 && s.RefundedRevenue == 0 && s.UnitsReturned == 0
+	nothing := s.Units == 0 && s.RefundedRevenue == 0
 	returned := s.RefundedRevenue == s.RefundedRevenueWithoutCost && s.ReturnedCost == 0
 	switch metric {
 	case "gross_profit", "margin_percent":

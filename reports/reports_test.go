@@ -492,6 +492,39 @@ func TestReconcileOfARefundAlone(t *testing.T) {
 	}
 }
 
+// A damaged unit that returns without money has no profit, and its cost is known.
+func TestTheProfitOfAUnitThatReturnsWithoutMoneyIsZero(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	s.mustProduct(t, "GIFT", "", "", 300)
+	s.mustSell(t, newOrder("1", "2026-03-01T10:00:00Z", item("GIFT", 2, 0), item("odd", 1, 1000)))
+	r := refund("1", "2026-04-02T10:00:00Z", 1000)
+	r.Items = []sales.RefundItem{{Line: 1, Quantity: new(int64(1)), Amount: new(money.Cents(0))}, {Line: 2, Amount: new(money.Cents(1000))}}
+	s.mustRefund(t, r)
+	products := must(t, s.Products, s.Tenant, reports.ProductsQuery{Range: days("2026-04-01", "2026-04-30"), Page: 1, PerPage: 9})
+	rows := map[string]string{}
+	for _, p := range products.Rows {
+		var figures []string
+		for _, c := range reports.ProductColumns {
+			if c.Name == "units_returned" || c.Name == "net_gross_profit" || c.Name == "net_margin_percent" {
+				text := c.Name + " null"
+				if f := c.Of(p.Sums); f != nil {
+					text = c.Name + " " + figureText(*f, c.Metric.Unit)
+				}
+				figures = append(figures, text)
+			}
+		}
+		rows[p.Name] = strings.Join(figures, ", ")
+	}
+	want := map[string]string{
+		"Name of GIFT": "net_gross_profit 0.00, net_margin_percent null, units_returned 1",
+		"odd":          "net_gross_profit null, net_margin_percent null, units_returned 0",
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("products (-want +got):\n%s", diff)
+	}
+}
+
 func TestReportsShowOneTenant(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)

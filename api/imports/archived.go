@@ -185,7 +185,7 @@ func (a *archiveReader) reference(c cells) Record {
 		c.refuse("name", "%s", problem)
 	}
 	r := Record{Kind: c.kind, Key: name, Rows: []Row{c.row()}, Name: name, OldID: c.number("id"), Invalid: c.invalid}
-	if r.IsDefault = c.kind == Warehouse && c.raw("is_default") == "true"; r.IsDefault && a.archive.timezone != "" {
+	if r.IsDefault = c.kind == Warehouse && c.flag("is_default"); r.IsDefault && a.archive.timezone != "" {
 		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf(
 			"the archive is of a tenant in the time zone %s: the days of reports differ", a.archive.timezone)})
 	}
@@ -283,7 +283,7 @@ func archivedChannel(r *reading, g group) []Record {
 	if channel.WhenShort = c.raw("when_short"); channel.WhenShort == "" {
 		return records // an archive of an earlier version
 	}
-	channel.TakesStock = c.raw("takes_stock") == "true"
+	channel.TakesStock = c.flag("takes_stock")
 	channel.WarehouseName = optional(c.plain("warehouse_name"))
 	if channel.WhenShort != sales.Refuse && channel.WhenShort != sales.Accept {
 		c.refuse("when_short", "must be %s or %s", sales.Refuse, sales.Accept)

@@ -27,7 +27,7 @@ func (a *archiveReader) readOrders() error {
 	for !orders.end {
 		c, number := orders.cells, orders.plain("number")
 		r := Record{Kind: Order, Key: c.key("number"), Rows: []Row{c.row()}, Order: newOwnOrder(c), Invalid: c.invalid}
-		r.Order.Number, r.Order.Content, r.Order.Short = number, c.digest(), c.raw("short") == "true"
+		r.Order.Number, r.Order.Content, r.Order.Short = number, c.digest(), c.flag("short")
 		kept := group{}
 		kept.add(c)
 		for !items.end && items.plain("order_number") == number {

@@ -219,6 +219,19 @@ func ownField[T any](c cells, column string, parse func(string) (T, error)) cata
 	return catalog.Value(value)
 }
 
+// flag reports whether a cell is true. Spreadsheets write TRUE.
+func (c cells) flag(column string) bool { return ownField(c, column, ownBool).Value }
+
+func ownBool(text string) (bool, error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true":
+		return true, nil
+	case "false", "":
+		return false, nil
+	}
+	return false, errors.New("must be true, false or empty")
+}
+
 func ownText(text string) (string, error) { return text, nil }
 
 func (c cells) ownMoney(column string) catalog.Field[money.Cents] {

@@ -18,7 +18,7 @@ func (c cells) setParts(refund *sales.Refund, isArchive bool) {
 	if shipping := c.ownMoney("shipping"); shipping.Set {
 		refund.Shipping = &shipping.Value
 	}
-	refund.Restock, refund.Named = c.raw("restock") == "true", c.raw("named") == "true"
+	refund.Restock, refund.Named = c.flag("restock"), c.flag("named")
 	items := ownField(c, "items", ownShares)
 	switch {
 	case refund.Named || isArchive:
@@ -28,6 +28,8 @@ func (c cells) setParts(refund *sales.Refund, isArchive bool) {
 			refund.RestockItems = append(refund.RestockItems, sales.RestockItem{Line: int64(s.Line), Quantity: int64(s.Units)})
 		}
 		refund.Restock = refund.RestockItems != nil
+	case items.Value != nil && len(c.invalid) == 0:
+		c.refuse("items", "must be empty unless restock or named is true")
 	}
 }
 

@@ -145,6 +145,25 @@ func TestErrorsOfSalesHaveLineAndColumn(t *testing.T) {
 			"refunds.csv:3  order_number is required", "refunds.csv:4 9 order_number is not the number of a stored order",
 			"refunds.csv:5 9 order_number is not the number of a stored order",
 			"refunds.csv:5 9 refunded_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z"}},
+		{"parts of refunds", directory("orders.csv", orderHeader+one, "order_items.csv",
+			itemHeader+"1,A,2,50.00,,\n", "refunds.csv",
+			"order_number,refunded_at,amount,reference,tax,shipping,restock,named,items\n"+
+				"1,2026-03-02T00:00:00Z,50.00,a,0,0,yes,,1:50.00:50.00:1\n"+
+				"1,2026-03-02T00:00:00Z,50.00,b,0,0,,1,1:50.00:50.00:1\n"+
+				"1,2026-03-02T00:00:00Z,50.00,c,0,0,,FALSE,1:50.00:50.00:1\n"+
+				"1,2026-03-02T00:00:00Z,50.00,d,,,,TRUE,1:50.00:50.00:1\n"+
+				"1,2026-03-02T00:00:00Z,50.00,e,0,0,,true,1:25.00:25.00:1 1:25.00:25.00:1\n"+
+				"1,2026-03-02T00:00:00Z,50.00,f,8.00,0,,true,1:50.00:50.00:1\n"+
+				"1,2026-03-02T00:00:00Z,50.00,g,0,0,,true,2:50.00:50.00:1\n"+
+				"1,2026-03-02T00:00:00Z,50.00,h,0,0,True,TRUE,1:50.00:50.00:3\n"), []string{
+			"refunds.csv:2 1 restock must be true, false or empty",
+			"refunds.csv:3 1 named must be true, false or empty",
+			"refunds.csv:4 1 items must be empty unless restock or named is true",
+			"refunds.csv:5 1 tax and shipping are required with items",
+			"refunds.csv:6 1 items must name each line once, not line 1 again",
+			"refunds.csv:7 1 items must add up to amount, 50.00, and to its revenue, 42.00",
+			"refunds.csv:8 1 items must be of lines of the order, not of 2",
+			"refunds.csv:9 1 items must return at most 2 units of line 1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

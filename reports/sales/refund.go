@@ -57,7 +57,8 @@ type refundRow struct {
 	orderID int64
 	at      time.Time // RefundedAt or now
 
-	tax, shipping money.Cents // parts of Amount; the rest is revenue
+	tax, shipping money.Cents   // parts of Amount; the rest is revenue
+	returned      []RestockItem // not nil
 }
 
 func newRefundBatch(tenant tenancy.ID, rows []RefundRow, now time.Time) *refundBatch {
@@ -104,7 +105,7 @@ func (b *refundBatch) write(q *pgx.Batch) (more bool, err error) {
 	byNumber := b.facts.byNumber()
 	for _, r := range w.refunds {
 		if r.Restock {
-			b.taken.giveBack(byNumber[r.OrderNumber], catalog.Refund, r.restockedItems())
+			b.taken.giveBack(byNumber[r.OrderNumber], catalog.Refund, r.returned)
 		}
 	}
 	b.taken.queue(q, b.tenant)
@@ -215,10 +216,14 @@ func (w *refundWriter) keep(id int64, o *orderFact, r *refundRow) {
 	w.refunds = append(w.refunds, r)
 	lines := w.lines[o.ID]
 	var refunded []lineSums
+	r.returned = []RestockItem{}
 	for _, share := range r.divide(o, lines, w.returned[o.ID], w.restocked[o.ID]) {
 		w.shares = append(w.shares, storedShare{id, o.ID, share})
 		refunded = append(refunded, lines[share.Line-1].refunded(share, r.Restock))
 		w.returned.add(o.ID, share.Line, share.Units)
+		if share.Units > 0 {
+			r.returned = append(r.returned, RestockItem{int64(share.Line), int64(share.Units)})
+		}
 	}
 	if o.CancelledAt == nil {
 		w.rollups.add(event{tenancy.DayOf(r.at, w.zone), o.Channel, sums.Sums{RefundCount: 1}, refunded})

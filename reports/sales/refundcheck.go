@@ -21,6 +21,7 @@ func (r RefundRow) check(now time.Time) (Refund, tenancy.InvalidError) {
 	refund.checkParts(invalid)
 	refund.checkItems(invalid)
 	refund.checkRestock(invalid)
+	refund.checkShares(invalid)
 	return refund, invalid
 }
 
@@ -108,6 +109,30 @@ func (r Refund) checkRestock(invalid tenancy.InvalidError) {
 	}
 }
 
+// checkShares checks the shares of a refund of our own files.
+func (r Refund) checkShares(invalid tenancy.InvalidError) {
+	if r.Shares == nil || len(invalid) > 0 {
+		return
+	}
+	if r.Tax == nil || r.Shipping == nil {
+		invalid.Add("tax", "and shipping are required with items")
+		return
+	}
+	lines := map[int32]bool{}
+	var amount, revenue money.Cents
+	for _, s := range r.Shares {
+		if lines[s.Line] {
+			invalid.Add("items", "must name each line once, not line %d again", s.Line)
+			return
+		}
+		lines[s.Line] = true
+		amount, revenue = amount+s.Amount, revenue+s.Revenue
+	}
+	if want := r.Amount - *r.Tax - *r.Shipping; amount != r.Amount || revenue != want {
+		invalid.Add("items", "must add up to amount, %s, and to its revenue, %s", r.Amount, want)
+	}
+}
+
 // checkLines returns the errors that need the lines of the order, and the units of them that refunds returned so far.
 func (r Refund) checkLines(lines []line, returned map[int32]int64) tenancy.InvalidError {
 	invalid := tenancy.InvalidError{}
@@ -126,7 +151,13 @@ func (r Refund) checkLines(lines []line, returned map[int32]int64) tenancy.Inval
 			invalid.Add(path+".quantity", "must be at most the units of the line that no refund returned, %d", left)
 		}
 	}
-	r.checkShares(lines, returned, invalid)
+	for _, s := range r.Shares {
+		if s.Line < 1 || int(s.Line) > len(lines) {
+			invalid.Add("items", "must be of lines of the order, not of %d", s.Line)
+		} else if left := lines[s.Line-1].Quantity - returned[s.Line]; int64(s.Units) > left {
+			invalid.Add("items", "must return at most %d units of line %d", left, s.Line)
+		}
+	}
 	for i, item := range r.RestockItems {
 		path := "restock_items[" + strconv.Itoa(i) + "]"
 		if item.Line < 1 || item.Line > int64(len(lines)) {
@@ -136,25 +167,4 @@ func (r Refund) checkLines(lines []line, returned map[int32]int64) tenancy.Inval
 		}
 	}
 	return invalid
-}
-
-// checkShares checks the shares of a refund of an archive.
-func (r Refund) checkShares(lines []line, returned map[int32]int64, invalid tenancy.InvalidError) {
-	if r.Shares == nil {
-		return
-	}
-	var amount, revenue money.Cents
-	for _, s := range r.Shares {
-		if s.Line < 1 || int(s.Line) > len(lines) {
-			invalid.Add("items", "must be of lines of the order, not of %d", s.Line)
-			continue
-		}
-		if left := lines[s.Line-1].Quantity - returned[s.Line]; int64(s.Units) > left {
-			invalid.Add("items", "must return at most %d units of line %d", left, s.Line)
-		}
-		amount, revenue = amount+s.Amount, revenue+s.Revenue
-	}
-	if want := r.Amount - valueOr(r.Tax, 0) - valueOr(r.Shipping, 0); amount != r.Amount || revenue != want {
-		invalid.Add("items", "must add up to amount, %s, and to its revenue, %s", r.Amount, want)
-	}
 }

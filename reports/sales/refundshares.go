@@ -173,20 +173,6 @@ func (r *refundRow) restocked() bool {
 	return !bytes.Equal(r.Content, withoutTime) && !bytes.Equal(r.Content, sent.digest())
 }
 
-// restockedItems returns the units that return to stock; nil is all.
-func (r *refundRow) restockedItems() []RestockItem {
-	if r.Items == nil {
-		return r.RestockItems
-	}
-	items := []RestockItem{}
-	for _, item := range r.Items {
-		if item.Quantity != nil {
-			items = append(items, RestockItem{item.Line, *item.Quantity})
-		}
-	}
-	return items
-}
-
 // lineUnits are the units of a line that refunds returned, or that were returned to stock.
 type lineUnits struct {
 	OrderID int64

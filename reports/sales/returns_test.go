@@ -191,6 +191,42 @@ func TestTheUpgradeFillsReturns(t *testing.T) {
 	}
 }
 
+// A product can have a long ledger, which the upgrade does not read again for each refund.
+func TestTheUpgradeReadsTheLedgerByTime(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the schema has no earlier version")
+	d := tenancytest.New(t)
+	s := mustStockedShop(t, d, "shop", "UTC")
+	s.mustSell(t, sales.Row{Order: of("web", "1", pieces("TEA", 2))})
+	r := refundOf("1", 100, "r")
+	r.Restock = true
+	if _, err := s.withStock().Refund(t.Context(), s.tenant, []sales.RefundRow{{Refund: r}}); err != nil {
+		t.Fatal(err)
+	}
+	super := d.MustSuper(t)
+	if _, err := super.PgConn().Exec(t.Context(), fmt.Sprintf(`
+		insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before,
+		                                   quantity_after, created_at)
+		select tenant_id, id, warehouse_id, 'set', 1, 1, 1, now() - interval '1 hour' * n
+		  from products, generate_series(1, 5000) n;
+		analyze inventory_adjustments;
+		begin;
+		set local role storeroom_owner; set local row_security = on; set local app.tenant_id = '%[1]d';
+		update refund_items set units = 0;
+		select fill_refunds(%[1]d, array(select id from refunds))`, s.tenant)).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	var read, units int64
+	if err := super.QueryRow(t.Context(), `
+		select pg_stat_get_xact_tuples_returned(t) + pg_stat_get_xact_tuples_fetched(t), (select sum(units) from refund_items)
+		  from (values ('inventory_adjustments'::regclass)) r (t)`).Scan(&read, &units); err != nil {
+		t.Fatal(err)
+	}
+	if read > 20 || units != 2 {
+		t.Errorf("the upgrade reads %d rows of the ledger and fills %d units, want at most 20 and 2", read, units)
+	}
+}
+
 // The sums are exact while instances of the earlier release store sales, and equal to those that this release stores.
 func TestTheEarlierReleaseKeepsTheSumsOfReturns(t *testing.T) {
 	t.Parallel()

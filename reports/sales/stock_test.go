@@ -473,6 +473,27 @@ func TestConcurrentOrdersAndStockChangesAgree(t *testing.T) {
 	s.mustAgreeWithStock(t)
 }
 
+// Units that an earlier refund returned without restock, because they are damaged, do not return to stock later.
+func TestARefundRestocksTheUnitsThatItReturns(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	mug := s.mustStock(t, "MUG", 6)
+	s.mustTakeStock(t, "web", sales.Refuse, nil)
+	for i, items := range [][]sales.RestockItem{nil, {{Line: 1, Quantity: 2}}} {
+		number := fmt.Sprint(i)
+		s.mustSell(t, sales.Row{Order: of("web", number, pieces("MUG", 3))})
+		damaged, rest := refundOf(number, 100, "damaged"), refundOf(number, 100, "rest")
+		damaged.Items = []sales.RefundItem{{Line: 1, Quantity: new(int64(2))}}
+		rest.Restock, rest.RestockItems = true, items
+		results, err := s.withStock().Refund(t.Context(), s.tenant, []sales.RefundRow{{Refund: damaged}, {Refund: rest}})
+		if err != nil || results[0].Err != nil || results[1].Err != nil {
+			t.Fatalf("Refund = %+v, %v", results, err)
+		}
+		s.mustBe(t, mug.ID, map[int64]int32{mug.WarehouseID: int32(6 - 2*(i+1))})
+	}
+	s.mustAgreeWithStock(t)
+}
+
 // A model of stock and orders agrees with the database after any sequence of orders, refunds and cancellations.
 func TestAnySequenceReturnsWhatWasTaken(t *testing.T) {
 	t.Parallel()
@@ -482,7 +503,10 @@ func TestAnySequenceReturnsWhatWasTaken(t *testing.T) {
 	run := 0
 	rapid.Check(t, func(r *rapid.T) {
 		run++
-		m := stockModel{shop: s, run: run, stock: map[string]int64{}, taken: map[string][]int64{}, ids: map[string]int64{}}
+		m := stockModel{
+			shop: s, run: run, stock: map[string]int64{}, taken: map[string][]int64{}, returned: map[string][]int64{},
+			ids: map[string]int64{},
+		}
 		for _, sku := range []string{"X", "Y"} {
 			sku = fmt.Sprint(sku, "-", run)
 			m.stock[sku] = rapid.Int64Range(0, 12).Draw(r, "stock")
@@ -498,27 +522,42 @@ func TestAnySequenceReturnsWhatWasTaken(t *testing.T) {
 				r.Errorf("the stock of %s is %d, %v, want %d", sku, p.Quantity, err, want)
 			}
 		}
+		for _, number := range m.orders {
+			o, err := s.store.Order(t.Context(), s.tenant, number)
+			if err != nil {
+				r.Fatal(err)
+			}
+			var returned []int64
+			for _, l := range o.Lines {
+				returned = append(returned, l.UnitsReturned)
+			}
+			if !slices.Equal(returned, m.returned[number]) {
+				r.Errorf("order %s has the returned units %v, want %v", number, returned, m.returned[number])
+			}
+		}
 	})
 	s.mustAgreeWithStock(t)
 }
 
 // stockModel predicts what orders take and return.
 type stockModel struct {
-	shop   *shop
-	run    int
-	skus   []string
-	ids    map[string]int64
-	stock  map[string]int64
-	taken  map[string][]int64 // of each line of an order, less what it has returned
-	lines  map[string][]sales.Item
-	orders []string
+	shop  *shop
+	run   int
+	skus  []string
+	ids   map[string]int64
+	stock map[string]int64
+	taken map[string][]int64 // of each line of an order, less what it has returned
+	// returned are the units of each line that refunds returned, to stock or not.
+	returned map[string][]int64
+	lines    map[string][]sales.Item
+	orders   []string
 }
 
 func (m *stockModel) step(r *rapid.T) {
 	if m.lines == nil {
 		m.lines = map[string][]sales.Item{}
 	}
-	kinds := []string{"order", "order", "cancel", "restock", "part", "refund", "adjust", "again"}
+	kinds := []string{"order", "order", "cancel", "restock", "part", "items", "items", "refund", "adjust", "again"}
 	kind := rapid.SampledFrom(kinds).Draw(r, "kind")
 	if len(m.orders) == 0 && kind != "adjust" {
 		kind = "order"
@@ -535,7 +574,7 @@ func (m *stockModel) step(r *rapid.T) {
 	case "again":
 		_, err = store.Ingest(ctx, m.shop.tenant, []sales.Row{{Order: of("web", number, m.lines[number]...)}})
 	case "cancel":
-		m.giveBack(number, nil)
+		m.giveBack(number, m.taken[number])
 		_, err = store.Cancel(ctx, m.shop.tenant, number, nil)
 	case "adjust":
 		sku := rapid.SampledFrom(m.skus).Draw(r, "sku")
@@ -543,15 +582,7 @@ func (m *stockModel) step(r *rapid.T) {
 		_, _, err = m.shop.catalog.Adjust(ctx, catalog.Actor{Tenant: m.shop.tenant}, m.ids[sku],
 			catalog.AdjustRequest{Type: catalog.Value("add"), Quantity: catalog.Value(int64(2))}, nil)
 	default:
-		refund := sales.Refund{OrderNumber: number, Amount: 1, Restock: kind != "refund"}
-		if kind == "part" {
-			line := rapid.IntRange(1, len(m.lines[number])).Draw(r, "line")
-			quantity := rapid.Int64Range(1, m.lines[number][line-1].Quantity).Draw(r, "quantity")
-			refund.RestockItems = []sales.RestockItem{{Line: int64(line), Quantity: quantity}}
-		}
-		if refund.Restock {
-			m.giveBack(number, refund.RestockItems)
-		}
+		refund := m.refund(r, kind, number)
 		var results []sales.RefundResult
 		results, err = store.Refund(ctx, m.shop.tenant, []sales.RefundRow{{Refund: refund}})
 		if err == nil {
@@ -589,23 +620,51 @@ func (m *stockModel) order(r *rapid.T, store *sales.Store) error {
 	}
 	m.taken[number] = taken
 	if !refused {
-		m.stock, m.lines[number] = after, items
+		m.stock, m.lines[number], m.returned[number] = after, items, make([]int64, len(items))
 		m.orders = append(m.orders, number)
 	}
 	return nil
 }
 
-func (m *stockModel) giveBack(number string, items []sales.RestockItem) {
-	for i, left := range m.taken[number] {
-		quantity := left
-		if items != nil {
-			quantity = 0
-			if items[0].Line == int64(i+1) {
-				quantity = min(left, items[0].Quantity)
-			}
+// refund returns a refund, and predicts the units that it returns.
+func (m *stockModel) refund(r *rapid.T, kind, number string) sales.Refund {
+	refund := sales.Refund{OrderNumber: number, Amount: 1}
+	lines, returned := m.lines[number], m.returned[number]
+	units := make([]int64, len(lines))
+	line := rapid.IntRange(1, len(lines)).Draw(r, "line")
+	left := lines[line-1].Quantity - returned[line-1]
+	switch kind {
+	case "restock":
+		refund.Restock = true
+		for i := range lines {
+			units[i] = lines[i].Quantity - returned[i]
 		}
-		if sku := m.lines[number][i].SKU; quantity > 0 {
-			m.stock[sku] += quantity
+	case "part":
+		quantity := rapid.Int64Range(1, lines[line-1].Quantity).Draw(r, "quantity")
+		refund.Restock, refund.RestockItems = true, []sales.RestockItem{{Line: int64(line), Quantity: quantity}}
+		units[line-1] = min(quantity, left)
+	case "items":
+		refund.Restock = rapid.Bool().Draw(r, "restock") // or the units are damaged
+		refund.Items = []sales.RefundItem{{Line: int64(line)}}
+		if left > 0 {
+			units[line-1] = rapid.Int64Range(1, left).Draw(r, "quantity")
+			refund.Items[0].Quantity = &units[line-1]
+		}
+	}
+	for i := range units {
+		returned[i] += units[i]
+	}
+	if refund.Restock {
+		m.giveBack(number, units)
+	}
+	return refund
+}
+
+// giveBack returns units of each line to stock, as far as the order took them.
+func (m *stockModel) giveBack(number string, units []int64) {
+	for i, left := range m.taken[number] {
+		if quantity := min(left, units[i]); quantity > 0 {
+			m.stock[m.lines[number][i].SKU] += quantity
 			m.taken[number][i] -= quantity
 		}
 	}

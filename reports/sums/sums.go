@@ -202,10 +202,11 @@ func (s Sums) CostedNetRevenue() money.Cents {
 // NetGrossProfit returns CostedNetRevenue less the cost of the units that were not returned.
 func (s Sums) NetGrossProfit() money.Cents { return s.CostedNetRevenue() - s.Cost + s.ReturnedCost }
 
-// NetNoneCosted reports whether items were sold or returned and none of them is known to have a cost.
+// NetNoneCosted reports whether items were sold or refunded and none of them is known to have a cost. Units that returned
+// without money and without a cost do not count: their items can have a cost, and their profit is zero.
 func (s Sums) NetNoneCosted() bool {
 	return s.UnitsWithoutCost == s.Units && s.RefundedRevenueWithoutCost == s.RefundedRevenue && s.ReturnedCost == 0 &&
-		s.Units+int64(s.RefundedRevenue)+s.UnitsReturned > 0
+		s.Units+int64(s.RefundedRevenue) > 0
 }
 
 // WithoutReturns returns the sums without those of returns.

@@ -82,7 +82,8 @@ type Query struct {
 	After Cursor
 	// IsStored is true for a cursor that is stored in the database, so a backup or a move includes it.
 	IsStored bool
-	Types    []string // all of them if empty
+	Since    time.Time // leaves out entries of that time or before; Next does not expire before it
+	Types    []string  // all of them if empty
 	Limit    int
 }
 
@@ -195,8 +196,13 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	page := collect(rows, q, types)
 	page.HeldAt = current.HeldAt
 	page.HasMore = page.HasMore || len(rows) >= limit-1 // the row of the cursor may have no more objects
-	if len(page.Entries) == 0 && !page.HasMore && time.Since(page.Next.Time) > day {
+	switch {
+	case len(rows) == 0 && q.After.Seq == 0:
+		page.Next = now // the cursor may be of an earlier epoch
+	case len(page.Entries) == 0 && !page.HasMore && time.Since(page.Next.Time) > day:
 		page.Next = now // the row of the cursor may be deleted before the next change
+	case page.Next.Time.Before(q.Since):
+		page.Next.Time = q.Since.UTC()
 	}
 	return page, s.addKeyNames(ctx, tenant, page.Entries)
 }
@@ -239,16 +245,15 @@ func (s *Store) Since(ctx context.Context, tenant tenancy.ID, at time.Time) (Cur
 	if time.Since(at) > s.retention {
 		return Cursor{}, fmt.Errorf("find a time in the changes: %w", ErrExpired)
 	}
-	at = at.Add(-maxTransaction)
 	s.db.StayOnPrimary(ctx)
-	found, err := tenancy.One[struct{ Epoch, XID int64 }](ctx, s.db, tenant, findTime, tenant, at)
+	found, err := tenancy.One[struct{ Epoch, XID int64 }](ctx, s.db, tenant, findTime, tenant, at.Add(-maxTransaction))
 	if err != nil {
 		return Cursor{}, fmt.Errorf("find a time in the changes: %w", err)
 	}
 	if found.Epoch == 0 {
 		return Start, nil
 	}
-	return Cursor{Epoch: found.Epoch, XID: found.XID, Time: at.UTC().Truncate(time.Second)}, nil
+	return Cursor{Epoch: found.Epoch, XID: found.XID, Time: at.UTC()}, nil
 }
 
 // addKeyNames sets the names of the keys. On a cluster, the keys are on the coordinator.
@@ -301,7 +306,7 @@ func collect(rows []row, q Query, types []string) Page {
 		for i, t := range r.Types {
 			at.Type = i + 1
 			switch {
-			case at.compare(q.After) <= 0, r.ID == nil, !slices.Contains(types, t):
+			case at.compare(q.After) <= 0, r.ID == nil, !slices.Contains(types, t), !r.At.After(q.Since):
 				continue
 			case len(page.Entries) == q.Limit:
 				page.HasMore = true

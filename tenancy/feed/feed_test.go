@@ -215,11 +215,7 @@ func TestTheFeedIsReadSinceATime(t *testing.T) {
 	now := time.Now()
 	for _, minutes := range []time.Duration{0, 1, 17, 250, 489, 490, 501, 1000} {
 		since := now.Add(-minutes * time.Minute)
-		after, err := s.Since(t.Context(), tenant, since)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := s.Read(t.Context(), tenant, Query{After: after, IsStored: true, Types: []string{"seller"}, Limit: 1000})
+		page, err := s.Read(t.Context(), tenant, Query{After: mustSince(t, s, tenant, since), IsStored: true, Types: []string{"seller"}, Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +225,60 @@ func TestTheFeedIsReadSinceATime(t *testing.T) {
 			t.Errorf("%d minutes ago: %d entries, want about %d", minutes, n, want)
 		}
 	}
+	if _, err := s.Read(t.Context(), tenant, Query{
+		After: mustSince(t, s, tenant, now.Add(-MinRetention+maxTransaction/2)), IsStored: true, Limit: 1,
+	}); err != nil {
+		t.Errorf("five minutes less than the retention ago: %v", err)
+	}
 	if _, err := s.Since(t.Context(), tenant, now.Add(-MinRetention-time.Minute)); !errors.Is(err, ErrExpired) {
 		t.Errorf("before the retention: %v, want ErrExpired", err)
+	}
+}
+
+func mustSince(t *testing.T, s *Store, tenant tenancy.ID, at time.Time) Cursor {
+	t.Helper()
+	after, err := s.Since(t.Context(), tenant, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
+// A client can continue after the page of a time, even if the last change is older than the retention, or was deleted
+// and a promotion began another epoch.
+func TestTheEndOfAPageSinceATimeHasNotExpired(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	s := New(d.DB, MinRetention)
+	tenant := d.MustTenant(t, "shop").ID
+	mustReadEntries(t, s, tenant, Start, 2)
+	_, err := d.MustSuper(t).Exec(t.Context(), `
+		with epoch as (
+		     insert into feed_epochs (tenant_id, epoch, system, timeline, relation, started_at)
+		     values ($1, 1, 0, 'first', 0, now() - interval '40 days'))
+		update changes set epoch = 1, at = now() - interval '30 days 5 minutes' where tenant_id = $1`, tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"with an old change", "without changes"} {
+		for _, since := range []time.Time{time.Now().Add(-time.Hour), time.Now().Add(time.Minute - MinRetention)} {
+			q := Query{After: mustSince(t, s, tenant, since), IsStored: true, Since: since, Limit: 1}
+			if q.After.Epoch != 1 {
+				t.Fatalf("%s, %v: Since = %+v, want epoch 1", what, since, q.After)
+			}
+			for hasMore := true; hasMore; {
+				page, err := s.Read(t.Context(), tenant, q)
+				if err != nil || len(page.Entries) > 0 {
+					t.Fatalf("%s, %v: Read(%+v) = %+v, %v, want no entries", what, since, q, page, err)
+				}
+				q.After, hasMore = page.Next, page.HasMore
+			}
+			if _, err := s.Read(t.Context(), tenant, Query{After: q.After, Limit: 1}); err != nil {
+				t.Errorf("%s, %v: Read after %+v: %v", what, since, q.After, err)
+			}
+		}
+		if _, err := d.MustSuper(t).Exec(t.Context(), `delete from changes where tenant_id = $1`, tenant); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
