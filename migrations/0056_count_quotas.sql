@@ -7,11 +7,11 @@ set local row_security = on;
 -- Requests that wait behind these locks fail after two seconds, so it gives up before and tries again.
 do $$
 begin
-    perform set_config('lock_timeout', '120ms', true); -- each of fourteen locks, with those of partitions
+    perform set_config('lock_timeout', '120ms', true); -- each of fifteen locks, with those of partitions
     for retries in reverse 20..0 loop
         begin
             lock table tenants in access exclusive mode;
-            lock table product_counts in access exclusive mode;
+            lock table product_counts, facet_counts in access exclusive mode;
             lock table products, inventory_adjustments, change_plan_parts, change_plan_files, idempotency_keys,
                        webhook_deliveries in share row exclusive mode;
             exit;
@@ -38,6 +38,9 @@ alter table product_counts
     add records bigint not null default 0;
 comment on column product_counts.storage is 'Bytes of inserted products less those of deleted ones. With quota_counts it is what the tenant stores.';
 comment on column product_counts.records is 'Products, and rows of the ledger that a statement wrote with its product. With quota_counts they are the records.';
+
+alter table facet_counts add is_stored boolean not null default false;
+comment on column facet_counts.is_stored is 'False until the row is written again: a statement sees which rows it has added. Views of shards have no system columns.';
 
 create table quota_counts (
     tenant_id     bigint   not null,
@@ -207,8 +210,9 @@ begin
                from new_rows n
               cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
               group by 1, 2, 3, 4
-             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-             returning value, xmax = 0 as is_new
+             on conflict (tenant_id, facet, value, status, slot) do update
+                set count = c.count + excluded.count, is_stored = true
+             returning value, not is_stored as is_new
         ), added as materialized (
              select n.tenant_id, n.status, count(*) as count,
                     count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
@@ -239,8 +243,9 @@ begin
                from old_rows o
               cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
               group by 1, 2, 3, 4
-             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-             returning value, xmax = 0 as is_new
+             on conflict (tenant_id, facet, value, status, slot) do update
+                set count = c.count + excluded.count, is_stored = true
+             returning value, not is_stored as is_new
         )
         insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
         select o.tenant_id, backend_slot, o.status, -count(*),
@@ -273,8 +278,9 @@ begin
                     ) f
               group by 2, 3, 4
              having sum(f.count) <> 0
-             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-             returning value, xmax = 0 as is_new
+             on conflict (tenant_id, facet, value, status, slot) do update
+                set count = c.count + excluded.count, is_stored = true
+             returning value, not is_stored as is_new
         )
         select sum(public.facet_bytes(value)) into facet_storage from facets where is_new;
         perform public.add_to_quota(new.tenant_id, facet_storage, 0, true);

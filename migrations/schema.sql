@@ -811,11 +811,13 @@ create table facet_counts (
     status    text collate "C" not null,
     slot      smallint not null,
     count     bigint not null,
+    is_stored boolean not null default false,
     PRIMARY KEY (tenant_id, facet, value, status, slot),
     CHECK (facet = ANY (ARRAY['category'::text, 'seller'::text, 'warehouse'::text, 'tag'::text])),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=50);
 comment on table facet_counts is 'Number of products of a tenant by status and one more column: value is the id of the category, seller or warehouse, or the tag. Slots are those of product_counts.';
+comment on column facet_counts.is_stored is 'False until the row is written again: a statement sees which rows it has added. Views of shards have no system columns.';
 alter table facet_counts alter tenant_id set statistics 0;
 alter table facet_counts enable row level security, force row level security;
 create policy tenant on facet_counts for all to public
@@ -1472,8 +1474,9 @@ begin
                from new_rows n
               cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
               group by 1, 2, 3, 4
-             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-             returning value, xmax = 0 as is_new
+             on conflict (tenant_id, facet, value, status, slot) do update
+                set count = c.count + excluded.count, is_stored = true
+             returning value, not is_stored as is_new
         ), added as materialized (
              select n.tenant_id, n.status, count(*) as count,
                     count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
@@ -1504,8 +1507,9 @@ begin
                from old_rows o
               cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
               group by 1, 2, 3, 4
-             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-             returning value, xmax = 0 as is_new
+             on conflict (tenant_id, facet, value, status, slot) do update
+                set count = c.count + excluded.count, is_stored = true
+             returning value, not is_stored as is_new
         )
         insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
         select o.tenant_id, backend_slot, o.status, -count(*),
@@ -1538,8 +1542,9 @@ begin
                     ) f
               group by 2, 3, 4
              having sum(f.count) <> 0
-             on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-             returning value, xmax = 0 as is_new
+             on conflict (tenant_id, facet, value, status, slot) do update
+                set count = c.count + excluded.count, is_stored = true
+             returning value, not is_stored as is_new
         )
         select sum(public.facet_bytes(value)) into facet_storage from facets where is_new;
         perform public.add_to_quota(new.tenant_id, facet_storage, 0, true);

@@ -67,10 +67,17 @@ select c.oid::regclass as name, -- a table comes after those that it refers to
    and c.relkind in ('r', 'p')
    and not exists (select from pg_dist_partition p where p.logicalrelid = c.oid);
 
-insert into storeroom_citus.tenants
-select t.*, 0
-  from public.tenants t
- where exists (select from distributed d where d.name = 'storeroom_citus.tenants'::regclass);
+do $$
+declare
+    columns text := ( -- in any order: those of later migrations follow residence
+        select string_agg(quote_ident(a.attname), ', ')
+          from pg_attribute a
+         where a.attrelid = 'public.tenants'::regclass and a.attnum > 0 and not a.attisdropped);
+begin
+    if exists (select from distributed d where d.name = 'storeroom_citus.tenants'::regclass) then
+        execute format('insert into storeroom_citus.tenants (%1$s) select %1$s from public.tenants', columns);
+    end if;
+end $$;
 
 set local row_security = on; -- the policy shows the keys of the tenant
 do $$

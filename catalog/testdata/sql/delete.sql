@@ -112,8 +112,9 @@ with facets as (
        from old_rows o
       cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
       group by 1, 2, 3, 4
-     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-     returning value, xmax = 0 as is_new
+     on conflict (tenant_id, facet, value, status, slot) do update
+        set count = c.count + excluded.count, is_stored = true
+     returning value, not is_stored as is_new
 )
 insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
 select o.tenant_id, backend_slot, o.status, -count(*),

@@ -52,8 +52,9 @@ with facets as (
             ) f
       group by 2, 3, 4
      having sum(f.count) <> 0
-     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-     returning value, xmax = 0 as is_new
+     on conflict (tenant_id, facet, value, status, slot) do update
+        set count = c.count + excluded.count, is_stored = true
+     returning value, not is_stored as is_new
 )
 select sum(public.facet_bytes(value))                    from facets where is_new
 

@@ -260,8 +260,9 @@ with facets as (
        from new_rows n
       cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
       group by 1, 2, 3, 4
-     on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
-     returning value, xmax = 0 as is_new
+     on conflict (tenant_id, facet, value, status, slot) do update
+        set count = c.count + excluded.count, is_stored = true
+     returning value, not is_stored as is_new
 ), added as materialized (
      select n.tenant_id, n.status, count(*) as count,
             count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
