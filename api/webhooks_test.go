@@ -17,6 +17,7 @@ import (
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 )
 
 // hookReceiver is an endpoint that verifies messages with the library of the specification.
@@ -218,4 +219,32 @@ func TestWebhookRequests(t *testing.T) {
 	if err != nil || len(entries) < 3 || entries[len(entries)-1].Action != "webhook.create" {
 		t.Errorf("audit log: %+v, %v", entries, err)
 	}
+}
+
+// Pictures and deliveries count, until they are deleted.
+func TestQuotasCountPicturesAndDeliveries(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	product := a.mustProduct(t, bulkItem("A", 10))
+	before := a.mustQuota(t).Storage
+	image := a.mustUpload(t, product, aJPEG())
+	if grown := a.mustQuota(t).Storage - before; grown < int64(len(aJPEG()))/10 {
+		t.Errorf("a picture of %d bytes counts as %d", len(aJPEG()), grown)
+	}
+	h := newHookReceiver(t)
+	h.status = http.StatusInternalServerError // only the response to a failed attempt is kept
+	path, secret := a.mustWebhook(t, fmt.Sprintf(`{"url":%q,"types":["seller"]}`, h.URL))
+	h.setSecret(t, secret)
+	a.startWebhooks(t)
+	before = a.mustQuota(t).Storage
+	a.mustID(t, "/api/sellers", `{"name":"Acme"}`)
+	poll(t, "a delivery counts", func() bool { return a.mustQuota(t).Storage >= before+int64(len("thanks")) })
+	a.mustEqualARecount(t)
+	if err := webhooks.EraseResponses(t.Context(), a.DB, a.tenant.ID); err != nil {
+		t.Fatal(err)
+	}
+	a.mustEqualARecount(t)
+	a.try(t, call{method: "DELETE", path: path, wantStatus: 204})
+	a.try(t, call{method: "DELETE", path: fmt.Sprintf("/api/products/%d/images/%d", product, image.ID), wantStatus: 204})
+	a.mustEqualARecount(t)
 }
