@@ -116,7 +116,7 @@ func (s *Server) sendCustomer(
 		file.start()
 		return nil
 	}
-	if err := tenancy.LogExport(r.Context(), s.DB, tenant, by, "customer "+id, nil); err != nil {
+	if err := tenancy.LogExport(r.Context(), s.DB, tenant, by, "customer "+id); err != nil {
 		return err
 	}
 	return file.stream(stateOf(r), func(to io.Writer) error {

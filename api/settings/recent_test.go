@@ -33,13 +33,24 @@ func (s *site) mustCustomer(t testing.TB, id string) {
 func TestPersonalDataNeedsARecentPassword(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://example.com")
-	s.mustCustomer(t, "17")
+	ids := []string{"17", "gid://shopify/Customer/1", "a b", "é", "..", "../x", `\a?#%2f`}
+	for _, id := range ids {
+		s.mustCustomer(t, id)
+	}
 	viewer := s.mustPerson(t, "viewer", s.a, people.Viewer)
-	for path, target := range map[string]string{
-		"/customers.csv?search=kim": "customers.csv", "/customers.xlsx": "customers.xlsx", "/customers/17/data": "",
-		"/orders.csv": "orders.csv", "/orders.xlsx?channel=web": "orders.xlsx", "/archive.zip": "",
-	} {
-		cookie := s.mustOldSession(t, s.mustPerson(t, fmt.Sprint("admin", len(path)), s.a, people.Admin))
+	files := map[string]string{
+		"/customers.csv?search=kim&%00=1&kim@example.com=1": "customers.csv", "/customers.xlsx?kim": "customers.xlsx",
+		"/orders.csv": "orders.csv", "/orders.xlsx?channel=web&kim=1": "orders.xlsx", "/archive.zip": "",
+	}
+	for _, id := range ids {
+		if id != ".." { // no client can send it in a path
+			files["/customers/"+url.PathEscape(id)+"/data"] = ""
+		}
+	}
+	admins := 0
+	for path, target := range files {
+		admins++
+		cookie := s.mustOldSession(t, s.mustPerson(t, fmt.Sprint("admin", admins), s.a, people.Admin))
 		got := s.get(t, cookie, s.path(path), http.StatusSeeOther)
 		at, err := url.Parse(got.Header.Get("Location"))
 		if err != nil || at.Path != s.path("/confirm") {
