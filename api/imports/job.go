@@ -158,11 +158,17 @@ func (m *Importer) PlanFiles(
 	if problem := allProblems(set.Files); problem != "" {
 		return nil, false, changeplan.Failure(problem)
 	}
-	d.Files, d.Questions, d.Totals, d.Notes = set.Files, set.Questions, nil, nil
+	d.Files, d.Questions, d.Totals, d.Notes, d.Unread = set.Files, set.Questions, nil, nil, map[int32]int32{}
 	if len(set.Questions) == 0 {
-		sums := newTotals(zone)
+		sums, parts := newTotals(zone), int32(0)
 		err := m.planRecords(ctx, tenant, set, failing(ctx, set.Records(ctx)), sums, plan.CreatedAt,
-			func(part changeplan.Part, _ []PlannedRow) error { return add(part) })
+			func(part changeplan.Part, rows []PlannedRow) error {
+				if n := countUnread(rows); n > 0 {
+					d.Unread[parts] = n
+				}
+				parts++
+				return add(part)
+			})
 		if err != nil {
 			return nil, false, err
 		}
@@ -171,6 +177,16 @@ func (m *Importer) PlanFiles(
 	}
 	stored, err = json.Marshal(d)
 	return stored, complete, err
+}
+
+// countUnread returns how many rows were refused before anything stored was read.
+func countUnread(rows []PlannedRow) (n int32) {
+	for _, row := range rows {
+		if len(row.Unread) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // openAgain opens the files with the settings of the details. It uses remembered mappings only for the first plan,

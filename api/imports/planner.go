@@ -151,7 +151,7 @@ func (p *planner) flush(ctx context.Context) error {
 			if p.archive != nil {
 				p.archive.replace(&r)
 			}
-			rows[i].Record = r
+			rows[i].Record, rows[i].Unread = r, r.unread()
 			rows[i].InPlan = p.isPlanned(r)
 			rows[i].refunded = p.accumulate(r)
 		}
