@@ -1,14 +1,20 @@
 package settings
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -29,6 +35,30 @@ func (s *site) mustCustomer(t testing.TB, id string) {
 	}
 }
 
+// mustPlannedImport uploads files, given by name and content, and plans them.
+func (s *site) mustPlannedImport(t testing.TB, files ...string) (id int64) {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for i := 0; i < len(files); i += 2 {
+		part, err := form.CreateFormFile("file", files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(part, files[i+1])
+	}
+	_ = form.Close()
+	id, err := s.Imports.Create(t.Context(), s.a, tenancy.Operator, imports.NewForm(&body, form.Boundary()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := changeplan.New(s.Options.DB, imports.Kinds(s.Options.DB, imports.Pictures{}))
+	if plan, err := plans.Settle(t.Context(), s.a.ID, id, time.Minute); err != nil || plan.State != changeplan.Planned {
+		t.Fatalf("the import is %s, %v", plan.State, err)
+	}
+	return id
+}
+
 // Files with data of customers need the password, are sent after it was entered, and are in the audit log.
 func TestPersonalDataNeedsARecentPassword(t *testing.T) {
 	t.Parallel()
@@ -42,6 +72,12 @@ func TestPersonalDataNeedsARecentPassword(t *testing.T) {
 		"/customers.csv?search=kim&%00=1&kim@example.com=1": "customers.csv", "/customers.xlsx?kim": "customers.xlsx",
 		"/orders.csv": "orders.csv", "/orders.xlsx?channel=web&kim=1": "orders.xlsx", "/archive.zip": "",
 	}
+	orders := s.mustPlannedImport(t, "orders.csv", "number,placed_at,channel\nA,none,web\n",
+		"order_items.csv", "order_number,sku,quantity,unit_price\nA,x,1,1\n")
+	customers := s.mustPlannedImport(t, "customers.csv", "id,name,email\n,Kim,kim@example.com\n")
+	products := fmt.Sprintf("/imports/%d/refused", s.mustPlannedImport(t, "products.csv", "sku,price\nA,none\n"))
+	files[fmt.Sprintf("/imports/%d/refused", orders)] = fmt.Sprintf("refused-rows-%d.zip", orders)
+	files[fmt.Sprintf("/imports/%d/refused", customers)] = fmt.Sprintf("refused-rows-%d.csv", customers)
 	for _, id := range ids {
 		if id != ".." { // no client can send it in a path
 			files["/customers/"+url.PathEscape(id)+"/data"] = ""
@@ -72,5 +108,6 @@ func TestPersonalDataNeedsARecentPassword(t *testing.T) {
 		}
 	}
 	s.get(t, s.mustOldSession(t, viewer), s.path("/orders.csv"), http.StatusOK)
+	s.get(t, s.mustOldSession(t, s.mustPerson(t, "admin", s.a, people.Admin)), s.path(products), http.StatusOK, "A,none")
 	s.get(t, s.mustSession(t, viewer), s.path("/confirm?next=//evil.example"), http.StatusOK, `value="/settings"`)
 }
