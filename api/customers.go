@@ -79,7 +79,8 @@ func (s *Server) showCustomer(w http.ResponseWriter, r *http.Request, id string)
 
 // eraseCustomer handles DELETE /api/customers/{customer_id}.
 func (s *Server) eraseCustomer(w http.ResponseWriter, r *http.Request, id string) error {
-	if err := imports.EraseCustomer(r.Context(), s.DB, tenant(r), s.keyActor(r), id); err != nil {
+	_, err := imports.EraseCustomer(r.Context(), s.DB, tenant(r), s.keyActor(r), id, imports.EraseWait)
+	if err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

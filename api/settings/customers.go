@@ -131,7 +131,8 @@ func (p *Pages) eraseCustomer(w http.ResponseWriter, r *http.Request, u user, cu
 		return p.show(w, http.StatusUnprocessableEntity, "customer-erase", u, page)
 	}
 	id := customer.ID
-	if err := imports.EraseCustomer(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), id); err != nil {
+	_, err := imports.EraseCustomer(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), id, imports.EraseWait)
+	if err != nil {
 		return err
 	}
 	redirect(w, r, u.path("/customers/"+url.PathEscape(id)))

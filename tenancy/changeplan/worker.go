@@ -87,7 +87,7 @@ func (s *Store) takeTurn(
 	if ctx.Err() == nil && (full || err == nil) {
 		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
 	}
-	failed := err != nil && !full && !errors.Is(err, errLong) && ctx.Err() == nil
+	failed := err != nil && !full && !errors.Is(err, errLong) && !errors.Is(err, ErrPaused) && ctx.Err() == nil
 	if failed {
 		logger.WarnContext(ctx, "a change plan failed", "tenant_id", tenant, "plan", plan, "error", err)
 	}
@@ -130,7 +130,7 @@ func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit t
 		if err == nil && len(claimed) > 0 {
 			err = s.Work(limited, tenant, id, nil)
 		}
-		if err != nil && limited.Err() == nil && !errors.Is(err, ErrLost) {
+		if err != nil && limited.Err() == nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrPaused) {
 			return Plan{}, wrap(err, "carry out the plan %d", id)
 		}
 		plan, err := s.Get(ctx, tenant, id)
@@ -216,9 +216,13 @@ func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan
 	}
 }
 
-// failUnlessLong is fail, but after errLong it leaves the plan to the worker of long plans.
+// failUnlessLong is fail, but after errLong it leaves the plan to the worker of long plans, and after ErrPaused to a
+// later turn.
 func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
-	if !errors.Is(err, errLong) {
+	switch {
+	case errors.Is(err, ErrPaused):
+		return err
+	case !errors.Is(err, errLong):
 		return s.fail(ctx, tenant, plan, err)
 	}
 	return errors.Join(err, s.change(ctx, tenant, plan.ID, `
@@ -259,6 +263,10 @@ func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error
 
 // errLong ends work that takes longer than the turn of a tenant and cannot be continued later.
 var errLong = errors.New("the plan takes longer than a turn")
+
+// ErrPaused ends PlanFiles before the plan is complete, so that plans of other tenants can have the worker. PlanFiles is
+// called again in a later turn, and must continue from what it has stored.
+var ErrPaused = errors.New("the plan continues in a later turn")
 
 // limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges roles with
 // the worker of long plans if that worker is idle. Otherwise that worker starts the plan over.
