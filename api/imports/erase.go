@@ -142,7 +142,10 @@ func (e erasure) PlanFiles(
 	if err == nil { // with the former names too
 		err = idempotency.Rewrite(ctx, e.db, tenant, []byte(`"remembered":`), who.response)
 	}
-	return []byte(`{}`), true, err
+	if err != nil {
+		return nil, false, err // the progress is stored
+	}
+	return []byte(`{}`), true, nil
 }
 
 // eraseAtOnce erases what takes little time.

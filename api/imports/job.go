@@ -151,6 +151,10 @@ func (m *Importer) PlanFiles(
 	if err != nil {
 		return nil, false, err
 	}
+	paused, kept := d, d.Pictures
+	if kept == nil {
+		kept = map[string]keptPicture{}
+	}
 	set, err := m.openAgain(ctx, tenant, files, zone, &d)
 	if err != nil {
 		return nil, false, readFailure(ctx, err)
@@ -158,6 +162,7 @@ func (m *Importer) PlanFiles(
 	if problem := allProblems(set.Files); problem != "" {
 		return nil, false, changeplan.Failure(problem)
 	}
+	set.kept, d.Pictures = kept, nil
 	d.Files, d.Questions, d.Totals, d.Notes, d.Unread = set.Files, set.Questions, nil, nil, map[int32]int32{}
 	if len(set.Questions) == 0 {
 		sums, parts := newTotals(zone), int32(0)
@@ -169,8 +174,12 @@ func (m *Importer) PlanFiles(
 				parts++
 				return add(part)
 			})
+		if errors.Is(err, changeplan.ErrPaused) {
+			paused.Pictures = kept
+			stored, _ = json.Marshal(paused) // it was JSON before
+		}
 		if err != nil {
-			return nil, false, err
+			return stored, false, err
 		}
 		d.Totals, d.Notes = sums.sorted()
 		complete = true

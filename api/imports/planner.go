@@ -36,7 +36,7 @@ func (m *Importer) planRecords(
 	p := &planner{
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
 		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
-		refunded: map[uint64]money.Cents{}, equal: equalRefunds{}, archive: set.archive, created: created,
+		refunded: map[uint64]money.Cents{}, equal: equalRefunds{}, archive: set.archive, kept: set.kept, created: created,
 	}
 	if p.archive != nil {
 		if err := p.archive.reserve(ctx, tenant, m.catalog, m.sales); err != nil {
@@ -77,6 +77,7 @@ type planner struct {
 	equal       equalRefunds           // of stored orders
 	archive     *archive               // that is planned, or nil
 	pictures    *pictures              // of the archive, or nil
+	kept        map[string]keptPicture // pictures of earlier turns
 	created     time.Time
 }
 

@@ -225,6 +225,8 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 			 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, failure.Error())
 		countEnded(ctx, Failed)
 		return err
+	case errors.Is(err, ErrPaused) && details != nil:
+		return errors.Join(err, s.SetDetails(ctx, tenant, plan.ID, details))
 	case err != nil:
 		return err
 	}

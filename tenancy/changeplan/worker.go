@@ -265,7 +265,7 @@ func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error
 var errLong = errors.New("the plan takes longer than a turn")
 
 // ErrPaused ends PlanFiles before the plan is complete, so that plans of other tenants can have the worker. PlanFiles is
-// called again in a later turn, and must continue from what it has stored.
+// called again in a later turn, with the details that it returned, if any, and must continue where it was.
 var ErrPaused = errors.New("the plan continues in a later turn")
 
 // limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges roles with
