@@ -340,6 +340,8 @@ func TestAPlanConfirmsNoGuess(t *testing.T) {
 		{"a customer", mapping, "o.csv", sheet + "B1,2026-03-02,%s,ann@example.com,G1,1,8.00\n", "c1", "c2", 1},
 		{"an order of a sheet", mapping, "o.csv", sheet + "%s,2026-03-02,,,G1,1,8.00\n", "A1", "A2", 1},
 		{"a return of a sheet", mapping, "o.csv", sheet + "%s,2026-03-02,,,G1,-1,8.00\n", "A1", "A2", 2},
+		{"a return to attach", strings.Replace(mapping, "leave_out", "attach", 1), "o.csv",
+			sheet + "%s,2026-03-02,c1,ann@example.com,G1,-1,8.00\n", "A1", "A2", 1},
 		{"a SKU with stock", "", "stock.csv", "sku,warehouse_name,quantity\nG0,Main,none\n%s,Main,7\n", "G1", "G2", 1},
 		{"a price", "", "products.csv", "sku,price\nG0,none\n%s,9.00\n", "G1", "G2", 1},
 		{"a SKU with an error", "", "products.csv", "sku,price\n%s,none\n", "G1", "G2", 1},

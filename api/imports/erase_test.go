@@ -49,8 +49,9 @@ func TestAnErasureContinuesLater(t *testing.T) {
 	t.Parallel()
 	j := newJobs(t)
 	j.mustCustomer(t, "C-9", "Zorro Quibble", "zorro@example.com")
-	first := j.mustImport(t, imports.Settings{}, "customers.csv", "id,name,email\n,Zorro Quibble,\n,Zorro Former,\n,Kim,\n").ID
+	first := j.mustImport(t, imports.Settings{}, "customers.csv", "id,name,email\n,Zorro Quibble,\n,Zorro Last,\n,Zorro Former,\n,Kim,\n").ID
 	second := j.mustImport(t, imports.Settings{}, "customers.csv", "id,name,email\nC-9,Zorro Former,zorro@example.com\n").ID
+	j.mustCustomer(t, "C-9", "Zorro Last", "zorro@example.com")
 	busy, err := j.Create(t.Context(), j.tenant, tenancy.Operator, form(t, imports.Settings{}, "customers.csv", "id,name\n1,x\n"))
 	if err == nil {
 		err = j.worker.Claim(t.Context(), j.tenant.ID, busy, nil)

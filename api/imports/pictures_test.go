@@ -258,6 +258,9 @@ func TestPicturesLetOthersGoFirst(t *testing.T) {
 	if got := fmt.Sprint(other.planNotes(t)); strings.Count(got, "an image was not imported") != 1 {
 		t.Errorf("the plan has the notes %s, want one about the broken picture", got)
 	}
+	if reserved, err := media.ReservedBytes(t.Context(), s.DB, other.tenant); err != nil || reserved != folderSize(t, to) {
+		t.Errorf("%d bytes are reserved for the plan, %v, want %d", reserved, err, folderSize(t, to))
+	}
 	j.mustRun(t, id, j.Apply(t.Context(), other.tenant, tenancy.Operator, id, false))
 	images := append(other.mustProduct(t, "TEA0").Images, other.mustProduct(t, "TEA1").Images...)
 	reserved, err := media.ReservedBytes(t.Context(), s.DB, other.tenant)
