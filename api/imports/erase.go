@@ -50,31 +50,21 @@ func EraseCustomer(
 ) (done bool, err error) {
 	db.StayOnPrimary(ctx)
 	plans := changeplan.New(db, Kinds(db, Pictures{}))
-	pending, err := plans.Unplanned(ctx, tenant, EraseKind, id)
-	if err != nil {
-		return false, fmt.Errorf("erase a customer: %w", err)
-	}
 	// The names are known only as long as the customer has them. The plan of the erasure keeps them in its file, which is
-	// deleted when it ends.
-	var created []struct{ ID int64 }
+	// deleted when it ends. A call after that continues it.
+	var planID int64
 	err = sales.New(db).EraseCustomer(ctx, tenant, id, by, func(b *pgx.Batch, c sales.Names) error {
-		created = nil
-		if pending > 0 && c.Name == nil && c.Email == nil {
-			return nil
-		}
-		content, err := json.Marshal(erased{id, newEraser(id, c.Name, c.Email).sorted()})
+		names := newEraser(id, c.Name, c.Email).sorted()
+		content, err := json.Marshal(erased{id, names})
 		if err == nil {
-			changeplan.QueueCreate(b, tenant, by, EraseKind, id, eraseFile, content, &created)
+			changeplan.QueueCreate(b, tenant, by, EraseKind, id, eraseFile, content, len(names) == 0, &planID)
 		}
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	for _, plan := range created {
-		pending = plan.ID
-	}
-	plan, err := plans.Settle(ctx, tenant, pending, wait)
+	plan, err := plans.Settle(ctx, tenant, planID, wait)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("erase a customer: %w", err)

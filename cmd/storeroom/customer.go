@@ -43,8 +43,8 @@ func eraseCustomer(ctx context.Context, o operation) error {
 		Tenant string `json:"tenant"`
 		ID     string `json:"id"`
 		Erased bool   `json:"erased"`
-		Done   bool   `json:"done"` // also from plans of imports
-	}{o.tenant.Slug, id, true, done}
+		Later  bool   `json:"plans_later,omitempty"`
+	}{o.tenant.Slug, id, true, !done}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "erased name and e-mail address of customer %q of tenant %s; orders and sums remain\n",
 			id, o.tenant.Slug)

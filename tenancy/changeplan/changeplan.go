@@ -133,30 +133,29 @@ func (s *Store) Create(
 }
 
 // QueueCreate adds the creation of a plan with one file to a batch. A worker computes it. It does not count towards the
-// limits of the tenant if its kind has none.
+// limits of the tenant if its kind has none. With reuse, a plan with this title that is not computed yet is enough. id is
+// set when the batch is sent.
 func QueueCreate(
-	b *pgx.Batch, tenant tenancy.ID, by tenancy.Actor, kind, title, file string, content []byte, created *[]struct{ ID int64 },
+	b *pgx.Batch, tenant tenancy.ID, by tenancy.Actor, kind, title, file string, content []byte, reuse bool, id *int64,
 ) {
-	tenancy.QueueRows(b, created, `
-		with plan as (
+	b.Queue(`
+		with unplanned as (
+			select id
+			  from change_plans
+			 where tenant_id = $1 and kind = $2 and title = $3 and state = 'planning' and $8
+			 limit 1
+		), plan as (
 			insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
-			values ($1, $2, 'planning', $3, $4, now() + make_interval(days => $7))
+			select $1, $2, 'planning', $3, $4, now() + make_interval(days => $7)
+			 where not exists (select from unplanned)
 			returning id
+		), file as (
+			insert into change_plan_files (tenant_id, plan_id, file, chunk, name, bytes)
+			select $1, id, 0, 0, $5, $6 from plan
 		)
-		insert into change_plan_files (tenant_id, plan_id, file, chunk, name, bytes)
-		select $1, id, 0, 0, $5, $6 from plan
-		returning plan_id as id`, tenant, kind, title, by.Name, file, compress(content), maxAgeDays)
-}
-
-// Unplanned returns the id of a plan with this title that is not computed yet, or 0.
-func (s *Store) Unplanned(ctx context.Context, tenant tenancy.ID, kind, title string) (id int64, err error) {
-	plans, err := tenancy.All[struct{ ID int64 }](ctx, s.db, tenant, `
-		select id from change_plans where tenant_id = $1 and kind = $2 and title = $3 and state = 'planning' order by id`,
-		tenant, kind, title)
-	if err != nil || len(plans) == 0 {
-		return 0, wrap(err, "find a plan")
-	}
-	return plans[0].ID, nil
+		select id from unplanned union all select id from plan`,
+		tenant, kind, title, by.Name, file, compress(content), maxAgeDays, reuse,
+	).QueryRow(func(row pgx.Row) error { return row.Scan(id) })
 }
 
 // SetDetails stores how far a plan is computed, for the next turn.

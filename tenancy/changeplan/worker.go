@@ -25,8 +25,8 @@ const (
 )
 
 // RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns, and it pauses while requests need
-// the database: see pacer. Computing or comparing a plan cannot continue in another turn: if it takes longer than one, a
-// second worker does it, so that no tenant waits for it.
+// the database: see pacer. Comparing a plan cannot continue in another turn, nor can computing one, unless its kind
+// returns ErrPaused: if it takes longer than one, a second worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
