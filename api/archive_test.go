@@ -175,14 +175,18 @@ func TestAFailedArchiveAbortsTheConnection(t *testing.T) {
 // Exports of names and e-mail addresses are in the audit log: files that a key may not fill with them are not.
 func TestExportsOfCustomersAreInTheAuditLog(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t)
+	a := newImportAPI(t)
 	a.mustManyOrders(t)
+	customers := a.mustImport(t, "", "customers.csv", "id,name,email\n,Kim,kim@example.com\n")
+	products := a.mustImport(t, "", "products.csv", "sku,price\nA,none\n")
 	withoutNames := a.mustKey(t, a.tenant, "orders:read,reports:read")
 	const report = "/api/reports/export/customers?from=2026-03-01&to=2026-03-31"
 	for _, c := range []call{
 		{method: "HEAD", path: "/api/customers/export"}, {path: "/api/customers/export?search=ann"},
 		{path: "/api/customers/C-1/data"}, {path: "/api/orders/export?format=ndjson"},
 		{path: "/api/orders/export", key: withoutNames}, {path: report, key: withoutNames}, {path: report},
+		{path: fmt.Sprintf("/api/imports/%d/refused.csv", products.ID)},
+		{path: fmt.Sprintf("/api/imports/%d/refused.csv", customers.ID)},
 	} {
 		c.wantStatus = 200
 		a.try(t, c)
@@ -195,6 +199,7 @@ func TestExportsOfCustomersAreInTheAuditLog(t *testing.T) {
 	want := []string{
 		"API key test full: customers.csv [search]", "API key test full: customer C-1 <nil>",
 		"API key test full: orders.ndjson <nil>", "API key test full: report of customers.csv [from to]",
+		fmt.Sprintf("API key test full: refused-rows-%d.csv <nil>", customers.ID),
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("the audit log has %q, %v, want %q", got, err, want)

@@ -79,7 +79,8 @@ func (s *Server) showCustomer(w http.ResponseWriter, r *http.Request, id string)
 
 // eraseCustomer handles DELETE /api/customers/{customer_id}.
 func (s *Server) eraseCustomer(w http.ResponseWriter, r *http.Request, id string) error {
-	if err := imports.EraseCustomer(r.Context(), s.DB, tenant(r), s.keyActor(r), id); err != nil {
+	_, err := imports.EraseCustomer(r.Context(), s.DB, tenant(r), s.keyActor(r), id, imports.EraseWait)
+	if err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -116,7 +117,7 @@ func (s *Server) sendCustomer(
 		file.start()
 		return nil
 	}
-	if err := tenancy.LogExport(r.Context(), s.DB, tenant, by, "customer "+id, nil); err != nil {
+	if err := tenancy.LogExport(r.Context(), s.DB, tenant, by, "customer "+id); err != nil {
 		return err
 	}
 	return file.stream(stateOf(r), func(to io.Writer) error {

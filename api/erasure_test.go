@@ -41,7 +41,8 @@ func TestAnErasureReachesEverythingThatIsStored(t *testing.T) {
 	sheet := "No,Day,Who,Buyer,Mail,Item,Pieces,Each\nS1,2026-03-10,C-9," + marker + "," + email + ",x,1,2.00\n" +
 		"S2,2026-03-10,C-9," + marker + "," + email + ",x,none,2.00\n"
 	sales := a.mustImport(t, settings, "sales.csv", sheet)
-	asked := a.mustImport(t, "", "unknown.csv", "Receipt,Who,Thing,Paid\n1,"+marker+",Axe,5.00\n")
+	headless := "C-9," + marker + "," + email + ",5.00\nC-8,Ann," + marker + ",7.00\n"
+	asked := a.mustImport(t, fmt.Sprintf(`{"mapping":{"unknown.csv":{%q:"name"}}}`, marker), "unknown.csv", headless)
 	if asked.State != changeplan.NeedsMapping {
 		t.Fatalf("the import of an unknown file is %s", asked.State)
 	}
@@ -50,7 +51,7 @@ func TestAnErasureReachesEverythingThatIsStored(t *testing.T) {
 		want: []string{marker},
 	}
 	a.try(t, cancelled)
-	a.mustImport(t, "", "unknown.csv", "Receipt,Who,Thing,Paid\n1,"+marker+",Axe,5.00\n")
+	named := a.mustImport(t, fmt.Sprintf(`{"mapping":{"%s.csv":{%q:"name"}}}`, marker, email), marker+".csv", headless)
 
 	before := a.mustStored(t)
 	for table, want := range map[string]bool{
@@ -67,6 +68,9 @@ func TestAnErasureReachesEverythingThatIsStored(t *testing.T) {
 			t.Errorf("%q is still stored: %.400s", text, all[max(0, at-200):])
 		}
 	}
+	a.try(t, call{path: fmt.Sprint("/api/imports/", named.ID), wantStatus: 200, want: []string{
+		`"title":"erased.csv"`, `"header":["C-9","","","5.00"]`, `"settings":{"mapping":{"erased.csv":{}}}`,
+	}})
 	create.want = []string{`"name":null`, `"number":"A"`}
 	if again := a.try(t, create); again.Header.Get("Idempotent-Replayed") != "true" || len(created.body) == 0 {
 		t.Errorf("the key of the order is free again: %s", again.body)

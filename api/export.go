@@ -70,12 +70,18 @@ func (s *Server) exportList(name string, read func(*http.Request, *query) (listF
 	}
 }
 
-// logExport records an export of data of customers by a key.
+// logExport records an export of data of customers by a key. The caller has refused unknown parameters.
 func (s *Server) logExport(r *http.Request, file string) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	return tenancy.LogExport(r.Context(), s.DB, tenant(r), s.keyActor(r), file, r.URL.Query())
+	var filters []string
+	for name, values := range r.URL.Query() {
+		if name != "format" && values[0] != "" {
+			filters = append(filters, name)
+		}
+	}
+	return tenancy.LogExport(r.Context(), s.DB, tenant(r), s.keyActor(r), file, filters...)
 }
 
 func (s *Server) newDownload(w http.ResponseWriter, name, format string) *download {

@@ -289,7 +289,8 @@ func (s *Server) listImportRows(w http.ResponseWriter, r *http.Request) error {
 	return writePage(w, r, f.Page, rows, func(row imports.PlanRow) imports.PlanRow { return importRowShape(r, row) })
 }
 
-// importRowShape leaves out everything but the place and the fields of errors of a row that the key may not read.
+// importRowShape leaves out everything but the place and the columns with errors of the file itself of a row that the key
+// may not read.
 func importRowShape(r *http.Request, row imports.PlanRow) imports.PlanRow {
 	if !hiddenKinds(r)(row.Kind) {
 		if row.Problems == nil {
@@ -301,7 +302,7 @@ func importRowShape(r *http.Request, row imports.PlanRow) imports.PlanRow {
 		File: row.File, Line: row.Line, Kind: row.Kind, Action: row.Action, Notes: []string{},
 		Problems: tenancy.InvalidError{},
 	}
-	for field := range row.Problems {
+	for _, field := range row.Unread {
 		hidden.Problems.Add(field, "is not valid; %s shows why", importPermissions[row.Kind])
 	}
 	return hidden
@@ -317,10 +318,7 @@ func (s *Server) exportRefused(w http.ResponseWriter, r *http.Request, id int64)
 	if err != nil {
 		return err
 	}
-	for kind, c := range i.Counts {
-		if c.Refused == 0 {
-			continue
-		}
+	for _, kind := range i.FileKinds() {
 		if err := checkPermission(principal(r), importPermissions[kind]); err != nil {
 			return err
 		}
@@ -337,6 +335,11 @@ func (s *Server) exportRefused(w http.ResponseWriter, r *http.Request, id int64)
 	if r.Method == http.MethodHead {
 		file.start()
 		return nil
+	}
+	if i.HasCustomers() {
+		if err := s.logExport(r, i.RefusedFile()); err != nil {
+			return err
+		}
 	}
 	return file.readAhead(r, func(ctx context.Context, to io.Writer) error {
 		if err := s.Imports.WriteRefused(ctx, tenant(r), i, to); err != nil {

@@ -320,28 +320,58 @@ func TestAPlanShowsAKeyOnlyWhatItMayRead(t *testing.T) {
 	})
 }
 
-// An order names its customer. The plan has a row for a customer that does not exist or differs.
-func TestOrdersOfAPlanConfirmNoGuessOfACustomer(t *testing.T) {
+// A key that may only write imports sees the same of a plan, whether the file names what is stored or something else.
+// Each file has a row with errors of its own too.
+func TestAPlanConfirmsNoGuess(t *testing.T) {
 	t.Parallel()
 	a := newImportAPI(t)
+	a.mustProduct(t, `{"sku":"G1","name":"Gin","price":"9.00","quantity":1}`)
 	a.mustSend(t, 201, "POST", "/api/orders", `{"number":"A1","placed_at":"2026-03-01T10:00:00Z","channel":"web",
 		"customer":{"id":"c1","name":"Ann Lee","email":"ann@example.com"},"items":[{"sku":"G1","quantity":1,"unit_price":"8.00"}]}`)
-	key := a.mustKey(t, a.tenant, "imports:write")
-	settings := `{"mapping":{"o.csv":{"no":"number","day":"placed_at","who":"customer.id","mail":"customer.email",` +
+	key, withCustomers := a.mustKey(t, a.tenant, "imports:write"), a.mustKey(t, a.tenant, "imports:write,customers:read")
+	const mapping = `{"mapping":{"o.csv":{"no":"number","day":"placed_at","who":"customer.id","mail":"customer.email",` +
 		`"sku":"sku","n":"quantity","price":"price"}},"channel":"web","tax_included":"no","refunds":"leave_out"}`
-	var shown []string
-	for i, mail := range []string{"ann@example.com", "wrong@example.com"} {
-		plan := a.mustImport(t, settings, "o.csv", fmt.Sprintf(
-			"no,day,who,mail,sku,n,price\nB%d,2026-03-02,c1,%s,G1,1,8.00\n", i, mail))
-		text := ""
-		for _, path := range []string{"", "/rows"} {
-			text += string(a.try(t, call{path: fmt.Sprintf("/api/imports/%d%s", plan.ID, path), key: key, wantStatus: 200}).body)
+	const sheet = "no,day,who,mail,sku,n,price\nB0,2026-03-02,c0,x@example.com,G1,none,8.00\n"
+	for _, guess := range []struct {
+		name, settings, file, text, right, wrong string
+		unread                                   int
+	}{
+		{"a mail", mapping, "o.csv", sheet + "B1,2026-03-02,c1,%s,G1,1,8.00\n", "ann@example.com", "wrong@example.com", 1},
+		{"a customer", mapping, "o.csv", sheet + "B1,2026-03-02,%s,ann@example.com,G1,1,8.00\n", "c1", "c2", 1},
+		{"an order of a sheet", mapping, "o.csv", sheet + "%s,2026-03-02,,,G1,1,8.00\n", "A1", "A2", 1},
+		{"a return of a sheet", mapping, "o.csv", sheet + "%s,2026-03-02,,,G1,-1,8.00\n", "A1", "A2", 2},
+		{"a return to attach", strings.Replace(mapping, "leave_out", "attach", 1), "o.csv",
+			sheet + "%s,2026-03-02,c1,ann@example.com,G1,-1,8.00\n", "A1", "A2", 1},
+		{"a SKU with stock", "", "stock.csv", "sku,warehouse_name,quantity\nG0,Main,none\n%s,Main,7\n", "G1", "G2", 1},
+		{"a price", "", "products.csv", "sku,price\nG0,none\n%s,9.00\n", "G1", "G2", 1},
+		{"a SKU with an error", "", "products.csv", "sku,price\n%s,none\n", "G1", "G2", 1},
+		{"an order", "", "orders.csv", "number,placed_at,channel\nA0,none,web\n%s,2026-03-01T10:00:00Z,web\n", "A1", "A2", 1},
+		{"a refund", "", "refunds.csv", "order_number,refunded_at,amount\nA0,2026-03-02T10:00:00Z,none\n" +
+			"%s,2026-03-02T10:00:00Z,1.00\n", "A1", "A2", 1},
+		{"a cancellation", "", "orders.csv", "number,placed_at,channel,cancelled_at\nA0,none,web,\n" +
+			"%s,2026-03-01T10:00:00Z,web,2026-03-02T10:00:00Z\n", "A1", "A2", 1},
+		{"a channel", "", "channels.csv", "identifier,label\nA 0,x\n%s,web\n", "web", "wob", 0},
+		{"a name", "", "customers.csv", "id,name,email\n,x,\nc1,%s,ann@example.com\n", "Ann Lee", "Ann Leo", 1},
+	} {
+		var shown []string
+		for _, of := range []string{guess.right, guess.wrong} {
+			files := []string{guess.file, fmt.Sprintf(guess.text, of)}
+			if guess.file == "orders.csv" {
+				files = append(files, "order_items.csv", "order_number,sku,quantity,unit_price\nA0,G1,1,1\n"+of+",G1,1,1\n")
+			}
+			plan := a.mustImport(t, guess.settings, files...)
+			path, text := fmt.Sprint("/api/imports/", plan.ID), ""
+			for _, query := range []string{"", "/rows", "/rows?action=refused", "/rows?action=ignored", "/rows?per_page=1&page=2"} {
+				text += string(a.try(t, call{path: path + query, key: key, wantStatus: 200}).body) + "\n"
+			}
+			refused := a.send(t, call{path: path + "/refused.csv", key: withCustomers})
+			a.try(t, call{path: path + "/rows", key: key, wantStatus: 200, want: []string{fmt.Sprintf(`"total":%d`, guess.unread)}})
+			shown = append(shown, variable.ReplaceAllString(text, "")+fmt.Sprint(refused.StatusCode))
+			a.mustPost(t, plan.ID, "cancel", "")
 		}
-		shown = append(shown, variable.ReplaceAllString(text, ""))
-		a.mustPost(t, plan.ID, "cancel", "")
-	}
-	if shown[0] != shown[1] {
-		t.Errorf("a right guess differs from a wrong one:\n%s\n%s", shown[0], shown[1])
+		if shown[0] != shown[1] {
+			t.Errorf("%s: a right guess differs from a wrong one:\n%s\n%s", guess.name, shown[0], shown[1])
+		}
 	}
 }
 

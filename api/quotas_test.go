@@ -174,6 +174,17 @@ func TestStoredResponsesStayWithinAQuota(t *testing.T) {
 	a.mustEqualARecount(t)
 }
 
+func TestAFullTenantCanEraseACustomer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.try(t, call{method: "POST", path: "/api/orders", wantStatus: 201, body: `{"number":"a","placed_at":"2026-03-01T10:00:00Z",
+		"channel":"web","customer":{"id":"C-1","name":"Zorro Quibble"},"items":[{"sku":"x","quantity":1,"unit_price":"1.00"}]}`})
+	a.mustProduct(t, bulkItem("A", 0))
+	a.mustSetQuota(t, 1, 1)
+	a.try(t, call{method: "DELETE", path: "/api/customers/C-1", wantStatus: 204})
+	a.mustEqualARecount(t)
+}
+
 // New tags add counts, which no product shows and no request deletes: they are storage, until a recount.
 func TestTagsThatChangeStayWithinAQuota(t *testing.T) {
 	t.Parallel()

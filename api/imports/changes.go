@@ -27,11 +27,13 @@ const (
 	maxRowsFile   = 1 << 20 // bytes, from which the next rows are another file
 )
 
-// Kinds returns the kinds of change plans: imports with their pictures, and changes.
+// Kinds returns the kinds of change plans: imports with their pictures, changes, and erasures of customers.
 func Kinds(db *tenancy.DB, p Pictures) map[string]changeplan.Kind {
 	changes := changesImporter{NewImporter(db, Pictures{})}
 	changes.maxRows = maxChangeRows
-	return map[string]changeplan.Kind{PlanKind: NewImporter(db, p), ChangesKind: changes}
+	return map[string]changeplan.Kind{
+		PlanKind: NewImporter(db, p), ChangesKind: changes, EraseKind: erasure{db, eraseTurn},
+	}
 }
 
 // changesImporter plans changes of products by field. Unlike an import, which depends on whole products, such a plan

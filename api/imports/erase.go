@@ -4,123 +4,329 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
+// EraseKind is the kind of plans that have no rows: they erase a customer from what is stored besides its row.
+const EraseKind = "erasure"
+
+// EraseWait is how long a request waits for the erasure from plans of imports.
+const EraseWait = 5 * time.Second
+
+const (
+	eraseFile = "erase.json"
+	// eraseTurn is the time after which an erasure lets other tenants go first.
+	eraseTurn = time.Minute
+	// maxFormerNames limits the names that plans have of a customer. Rows with its id are erased whatever the name is.
+	maxFormerNames = 100
+)
+
 const errErased changeplan.Failure = "A customer was erased before the files were read, and they may name the customer. " +
 	"Start again without the customer."
 
-// EraseCustomer permanently removes the name and the e-mail of a customer from everything that is stored: the customer,
-// stored responses, plans with the rows of their files, and the responses of webhook receivers. It can be called again
-// after an error. It returns tenancy.ErrNotFound.
-func EraseCustomer(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, by tenancy.Actor, id string) error {
+// EraseCustomer permanently removes the name and the e-mail of a customer from everything that is stored: the customer
+// at once, and then stored responses, plans with the rows of their files, and the responses of webhook receivers. It
+// waits for the latter at most for the given time and reports whether they are done; otherwise a worker continues. It
+// can be called again. It returns tenancy.ErrNotFound.
+func EraseCustomer(
+	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, by tenancy.Actor, id string, wait time.Duration,
+) (done bool, err error) {
 	db.StayOnPrimary(ctx)
-	customers := sales.New(db)
-	customer, err := customers.Customer(ctx, tenant, id)
-	if err != nil {
-		return err
-	}
-	e := newEraser(id, customer.Name, customer.Email)
 	plans := changeplan.New(db, Kinds(db, Pictures{}))
-	// The name is known only as long as the customer has it, so the plans come first. They come again, because a plan
-	// that was computed in the meantime has it too.
-	for _, step := range []func() error{
-		func() error { return e.erasePlans(ctx, tenant, plans) },
-		func() error { return customers.EraseCustomer(ctx, tenant, id, by) },
-		func() error { return e.erasePlans(ctx, tenant, plans) },
-		func() error { return idempotency.Rewrite(ctx, db, tenant, []byte(`"examples":`), withoutExamples) },
-		func() error { return webhooks.EraseResponses(ctx, db, tenant) },
-	} {
-		if err := step(); err != nil {
-			return fmt.Errorf("erase a customer: %w", err)
+	// The names are known only as long as the customer has them. The plan of the erasure keeps them in its file, which is
+	// deleted when it ends. A call after that continues it.
+	var planID int64
+	err = sales.New(db).EraseCustomer(ctx, tenant, id, by, func(b *pgx.Batch, c sales.Names) error {
+		names := newEraser(id, c.Name, c.Email).sorted()
+		content, err := json.Marshal(erased{id, names})
+		if err == nil {
+			b.Queue(tenancy.NeverRefused)
+			changeplan.QueueCreate(b, tenant, by, EraseKind, id, eraseFile, content, len(names) == 0, &planID)
+		}
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	plan, err := plans.Settle(ctx, tenant, planID, wait)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("erase a customer: %w", err)
+	case plan.State == changeplan.Failed:
+		return false, fmt.Errorf("erase a customer from plans: %s", *plan.Failure)
+	}
+	return plan.State == changeplan.Planned, nil
+}
+
+// erased is the content of eraseFile.
+type erased struct {
+	ID    string
+	Names []string
+}
+
+// erasure is the changeplan.Kind of erasures.
+type erasure struct {
+	db   *tenancy.DB
+	turn time.Duration
+}
+
+// eraseProgress is what an erasure has done, in the details of its plan. A pass that finds a new name is not the last.
+type eraseProgress struct {
+	Names []string // found in plans
+	After int64    // the plan that this pass has done last
+	Found bool     // this pass has found a name
+}
+
+// Rules implements changeplan.Kind.
+func (erasure) Rules() changeplan.Rules { return changeplan.Rules{} }
+
+// PlanFiles erases the customer.
+func (e erasure) PlanFiles(
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, _ func(changeplan.Part) error,
+) (details []byte, complete bool, err error) {
+	var of erased
+	var progress eraseProgress
+	text, err := fs.ReadFile(files, eraseFile)
+	if err == nil {
+		err = json.Unmarshal(text, &of)
+	}
+	if err == nil {
+		err = json.Unmarshal(plan.Details, &progress)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	who := newEraser(of.ID)
+	for _, name := range append(of.Names, progress.Names...) {
+		who.learn(&name)
+	}
+	plans := changeplan.New(e.db, nil)
+	if progress.After == 0 && !progress.Found {
+		if err := who.eraseAtOnce(ctx, e.db, tenant, plans); err != nil {
+			return nil, false, err
 		}
 	}
-	return nil
+	err = e.erasePlans(ctx, tenant, plan.ID, plans, who, progress, func() error {
+		_, err := fs.ReadFile(files, eraseFile) // reading pauses while requests need the database
+		return err
+	})
+	if errors.Is(err, admission.ErrBusy) {
+		err = changeplan.ErrPaused
+	}
+	if err == nil { // with the former names too
+		err = idempotency.Rewrite(ctx, e.db, tenant, []byte(`"remembered":`), who.response)
+	}
+	if err != nil {
+		return nil, false, err // the progress is stored
+	}
+	return []byte(`{}`), true, nil
+}
+
+// eraseAtOnce erases what takes little time.
+func (e *eraser) eraseAtOnce(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, plans *changeplan.Store) error {
+	err := sales.New(db).EraseFromResponses(ctx, tenant, e.id)
+	if err == nil {
+		err = webhooks.EraseResponses(ctx, db, tenant)
+	}
+	if err == nil {
+		err = plans.EndUnplanned(ctx, tenant, PlanKind, errErased)
+	}
+	return err
+}
+
+// erasePlans erases the customer from all plans of imports, again if it finds a former name.
+func (e erasure) erasePlans(
+	ctx context.Context, tenant tenancy.ID, id int64, plans *changeplan.Store, who *eraser, progress eraseProgress,
+	pause func() error,
+) error {
+	began, turn := time.Now(), admission.FromContext(ctx).Turn()
+	for {
+		known := len(who.names)
+		err := plans.Rewrite(ctx, tenant, PlanKind, progress.After, changeplan.Rewriter{
+			Details: who.details, Text: who.label, Part: who.part,
+			Turn: func(ctx context.Context) (end func(), err error) {
+				if err := pause(); err != nil {
+					return nil, err
+				}
+				return turn.End, turn.Next(ctx)
+			},
+			Done: func(plan int64) error {
+				progress = eraseProgress{who.sorted(), plan, progress.Found || len(who.names) > known}
+				return e.save(ctx, tenant, id, plans, progress, began)
+			},
+		})
+		if err != nil {
+			return err
+		}
+		if !progress.Found {
+			return nil
+		}
+		progress = eraseProgress{Names: who.sorted()}
+		if err := e.save(ctx, tenant, id, plans, progress, began); err != nil {
+			return err
+		}
+	}
+}
+
+// save stores the progress, and returns changeplan.ErrPaused at the end of the turn.
+func (e erasure) save(
+	ctx context.Context, tenant tenancy.ID, id int64, plans *changeplan.Store, progress eraseProgress, began time.Time,
+) error {
+	details, err := json.Marshal(progress)
+	if err == nil {
+		err = plans.SetDetails(ctx, tenant, id, details)
+	}
+	if err == nil && time.Since(began) > e.turn {
+		err = changeplan.ErrPaused
+	}
+	return err
+}
+
+var errNotApplied = errors.New("an erasure is not applied")
+
+// Changed implements changeplan.Kind.
+func (erasure) Changed(context.Context, tenancy.ID, changeplan.Plan, changeplan.Part) ([]tenancy.Kept, error) {
+	return nil, errNotApplied
+}
+
+// Apply implements changeplan.Kind.
+func (erasure) Apply(context.Context, tenancy.ID, changeplan.Plan, changeplan.Part) (r changeplan.Result, err error) {
+	return r, errNotApplied
+}
+
+// Undo implements changeplan.Kind.
+func (erasure) Undo(context.Context, tenancy.ID, changeplan.Plan, changeplan.Part) (r changeplan.Result, err error) {
+	return r, errNotApplied
 }
 
 // eraser finds a customer in the rows of plans.
 type eraser struct {
 	id    string
-	names map[string]bool // names and e-mails, normalised; the plans may have former ones
+	names map[string]*regexp.Regexp // names and e-mails, normalised; the plans may have former ones
 }
 
 func newEraser(id string, names ...*string) *eraser {
-	e := &eraser{id, map[string]bool{}}
+	e := &eraser{id, map[string]*regexp.Regexp{}}
 	e.learn(names...)
 	return e
 }
 
 func normalised(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// learn adds names and reports whether one is new.
-func (e *eraser) learn(names ...*string) (isNew bool) {
+func (e *eraser) sorted() []string { return slices.Sorted(maps.Keys(e.names)) }
+
+// learn adds names.
+func (e *eraser) learn(names ...*string) {
 	for _, name := range names {
-		if name != nil && normalised(*name) != "" && !e.names[normalised(*name)] {
-			e.names[normalised(*name)], isNew = true, true
+		if name == nil || len(e.names) == maxFormerNames {
+			continue
 		}
-	}
-	return isNew
-}
-
-// erasePlans erases the customer from all plans of imports, again if it finds a former name.
-func (e *eraser) erasePlans(ctx context.Context, tenant tenancy.ID, plans *changeplan.Store) error {
-	for {
-		known := len(e.names)
-		err := plans.Rewrite(ctx, tenant, PlanKind, changeplan.Rewriter{Details: e.details, Part: e.part, Failure: errErased})
-		if err != nil || len(e.names) == known {
-			return err
+		if text := normalised(*name); text != "" && e.names[text] == nil {
+			// Ann Leeson is not Ann Lee, and fred@example.com is not ed@example.com.
+			e.names[text] = regexp.MustCompile(`(?:^|[^\pL\pN._+@-])` + regexp.QuoteMeta(text) +
+				`(?:$|[^\pL\pN._@-]|[._-](?:$|[^\pL\pN]))`)
 		}
 	}
 }
 
-// details removes the examples of cells: without its files, a plan asks nothing.
+// details erases the examples of cells, because a plan without its files asks nothing, and names in columns and labels.
 func (e *eraser) details(stored []byte) ([]byte, error) {
-	if !bytes.Contains(stored, []byte(`"examples"`)) {
-		return nil, nil
-	}
 	var d details
 	if err := json.Unmarshal(stored, &d); err != nil {
 		return nil, err
 	}
+	before, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	e.eraseDetails(&d)
+	after, err := json.Marshal(d)
+	if err != nil || bytes.Equal(before, after) {
+		return nil, err
+	}
+	return after, nil
+}
+
+// eraseDetails erases cells that a file without a header has in its place, too.
+func (e *eraser) eraseDetails(d *details) {
+	cell := func(text string) string {
+		if e.has(text) {
+			return ""
+		}
+		return text
+	}
+	columns := func(of map[string]string) {
+		maps.DeleteFunc(of, func(column, _ string) bool { return e.has(column) })
+	}
 	for i := range d.Files {
-		d.Files[i].Examples = nil
+		f := &d.Files[i]
+		f.Name, f.Problem, f.Sheet, f.Examples = e.label(f.Name), e.label(f.Problem), e.label(f.Sheet), nil
+		for i := range f.Header {
+			f.Header[i] = cell(f.Header[i])
+		}
+		f.Unused = slices.DeleteFunc(f.Unused, e.has)
+		columns(f.Mapping)
 	}
 	for i := range d.Questions {
-		d.Questions[i].Examples = nil
+		q := &d.Questions[i]
+		q.File, q.Column, q.Examples = e.label(q.File), cell(q.Column), nil
+		q.Choices = slices.DeleteFunc(q.Choices, e.has)
 	}
-	return json.Marshal(d)
+	for _, file := range slices.Sorted(maps.Keys(d.Settings.Mapping)) {
+		mapping := d.Settings.Mapping[file]
+		columns(mapping)
+		delete(d.Settings.Mapping, file)
+		d.Settings.Mapping[e.label(file)] = mapping
+	}
+	d.Notes = slices.DeleteFunc(d.Notes, func(n NoteCount) bool { return e.quotes(n.Text) })
 }
 
 // part returns the rows and the result of a part if they name the customer.
 func (e *eraser) part(part changeplan.Part) (rows, result []byte, err error) {
-	if e.mayHave(part.Rows) {
-		planned, err := decodeRows(part)
-		if err != nil {
-			return nil, nil, err
+	if !e.mayHave(part.Rows) && !e.mayHave(part.Result) {
+		return nil, nil, nil
+	}
+	planned, err := decodeRows(part)
+	if err != nil {
+		return nil, nil, err
+	}
+	about, found := map[int]bool{}, false
+	for i := range planned {
+		row := &planned[i]
+		if has, byID := e.isAbout(row); has {
+			about[i] = true
+			found = e.eraseRow(row, byID) || found
 		}
-		found := false
-		for i := range planned {
-			if e.isAbout(&planned[i]) {
-				found = e.eraseRow(&planned[i]) || found
-			}
-		}
-		if found {
-			if rows, err = json.Marshal(planned); err != nil {
-				return nil, nil, err
-			}
+		for i := range row.Rows {
+			label := e.label(row.Rows[i].File)
+			found = found || label != row.Rows[i].File
+			row.Rows[i].File = label
 		}
 	}
-	if e.mayHave(part.Result) {
-		result, err = e.result(part.Result)
+	if found {
+		if rows, err = json.Marshal(planned); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(part.Result) > 0 {
+		result, err = e.result(part.Result, about)
 	}
 	return rows, result, err
 }
@@ -145,42 +351,91 @@ func inJSON(text string) []byte {
 	return quoted[1 : len(quoted)-1]
 }
 
+// isPhrase reports whether a name is unlikely to be a part of another text: an e-mail, or several words.
+func isPhrase(name string) bool { return strings.ContainsAny(name, "@ ") }
+
 // has reports whether a text is or has a name of the customer. A single word, such as Ann, must be the whole text.
 func (e *eraser) has(text string) bool {
 	text = normalised(text)
-	if text == "" {
-		return false
+	if e.names[text] != nil {
+		return true
 	}
-	for name := range e.names {
-		if text == name || strings.ContainsAny(name, "@ ") && strings.Contains(text, name) {
+	for name, found := range e.names {
+		if isPhrase(name) && found.MatchString(text) {
 			return true
 		}
 	}
 	return false
 }
 
-func (e *eraser) isAbout(row *PlannedRow) bool {
-	switch {
-	case row.About == e.id, row.Kind == Customer && row.Key == e.id,
-		row.Customer != nil && row.Customer.ID == e.id, row.Change != nil && row.Change.ID == e.id,
-		row.Order != nil && row.Order.Customer != nil && row.Order.Customer.ID == e.id:
-		return true
+// quotes is has for a message about the customer, which can quote a single word.
+func (e *eraser) quotes(message string) bool {
+	message = normalised(message)
+	for _, found := range e.names {
+		if found.MatchString(message) {
+			return true
+		}
+	}
+	return false
+}
+
+const erasedLabel = "erased"
+
+// label returns the name of a file, or a text with such names, without the names of the customer. Equal names stay
+// equal.
+func (e *eraser) label(text string) string {
+	files := strings.Split(text, ", ")
+	for i, file := range files {
+		if ext := path.Ext(file); e.names[normalised(strings.TrimSuffix(file, ext))] != nil {
+			files[i] = erasedLabel + ext
+		}
+	}
+	text = strings.Join(files, ", ")
+	for _, name := range e.sorted() {
+		if isPhrase(name) {
+			words := strings.ReplaceAll(regexp.QuoteMeta(name), " ", `\s+`)
+			text = regexp.MustCompile(`(?i)`+words).ReplaceAllLiteralString(text, erasedLabel)
+		}
+	}
+	return text
+}
+
+// isAbout reports whether a row is about the customer: by its id or, if it names no customer by id, by its cells.
+func (e *eraser) isAbout(row *PlannedRow) (is, byID bool) {
+	ids := []string{row.About}
+	if row.Kind == Customer {
+		ids = append(ids, row.Key)
+	}
+	if row.Change != nil {
+		ids = append(ids, row.Change.ID)
+	}
+	for _, c := range []*sales.Customer{row.Customer, orderCustomer(row.Order)} {
+		if c != nil {
+			ids = append(ids, c.ID)
+		}
+	}
+	if slices.Contains(ids, e.id) {
+		return true, true
+	}
+	if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
+		return false, false
 	}
 	for _, of := range row.Rows {
 		if slices.ContainsFunc(of.Cells, e.has) {
-			return true
+			return true, false
 		}
 	}
-	return false
+	return false, false
 }
 
-// eraseRow empties the cells of a row and removes the names, and reports whether it had any. The order of the row can
-// still be stored.
-func (e *eraser) eraseRow(row *PlannedRow) (found bool) {
+// eraseRow removes the names from a row and empties its cells, all of them if the row has the id of the customer. It
+// reports whether there were any. The order of the row can still be stored.
+func (e *eraser) eraseRow(row *PlannedRow, byID bool) (found bool) {
 	for _, of := range row.Rows {
-		for i := range of.Cells {
-			found = found || of.Cells[i] != ""
-			of.Cells[i] = ""
+		for i, cell := range of.Cells {
+			if cell != "" && (byID || e.has(cell)) {
+				of.Cells[i], found = "", true
+			}
 		}
 	}
 	if c := row.Customer; c != nil && c.ID == e.id {
@@ -198,14 +453,14 @@ func (e *eraser) eraseRow(row *PlannedRow) (found bool) {
 	}
 	for _, fields := range []map[string]any{row.Old, row.New} {
 		for _, name := range []string{"name", "email"} {
-			if _, has := fields[name]; has && row.Kind == Customer {
+			if _, has := fields[name]; has && row.Kind == Customer && byID {
 				delete(fields, name)
 				found = true
 			}
 		}
 	}
 	before := len(row.Notes)
-	row.Notes = slices.DeleteFunc(row.Notes, func(n Note) bool { return e.has(n.Text) })
+	row.Notes = slices.DeleteFunc(row.Notes, func(n Note) bool { return e.quotes(n.Text) })
 	return e.eraseErrors(row.Invalid) || found || len(row.Notes) < before
 }
 
@@ -223,14 +478,12 @@ func (e *eraser) eraseChange(c *sales.CustomerChange) (found bool) {
 	return found
 }
 
-// eraseErrors replaces errors that quote a name.
+// eraseErrors replaces errors of a row about the customer that quote a name.
 func (e *eraser) eraseErrors(invalid tenancy.InvalidError) (found bool) {
 	for _, field := range slices.Sorted(maps.Keys(invalid)) {
 		for i, message := range invalid[field] {
-			for name := range e.names {
-				if strings.Contains(normalised(message), name) && message != erasedError {
-					invalid[field][i], found = erasedError, true
-				}
+			if message != erasedError && e.quotes(message) {
+				invalid[field][i], found = erasedError, true
 			}
 		}
 	}
@@ -240,8 +493,8 @@ func (e *eraser) eraseErrors(invalid tenancy.InvalidError) (found bool) {
 const erasedError = "is not valid"
 
 // result returns the result of a part without the names, or nil if it has none. An undo restores no name of an erased
-// customer.
-func (e *eraser) result(stored []byte) ([]byte, error) {
+// customer. about are the indexes of the rows about the customer.
+func (e *eraser) result(stored []byte, about map[int]bool) ([]byte, error) {
 	var result partResult
 	if err := json.Unmarshal(stored, &result); err != nil {
 		return nil, fmt.Errorf("read the result of a part: %w", err)
@@ -253,7 +506,9 @@ func (e *eraser) result(stored []byte) ([]byte, error) {
 		}
 	}
 	for _, row := range result.Rows {
-		found = e.eraseErrors(row.Invalid) || found
+		if about[row.Row] {
+			found = e.eraseErrors(row.Invalid) || found
+		}
 	}
 	for i, kept := range result.Kept {
 		if e.has(kept.Reason) {
@@ -266,24 +521,33 @@ func (e *eraser) result(stored []byte) ([]byte, error) {
 	return json.Marshal(result)
 }
 
-// withoutExamples returns the response to a request about an import without examples of cells.
-func withoutExamples(body []byte) []byte {
+// response returns the response to a request about an import without examples of cells and names.
+func (e *eraser) response(body []byte) []byte {
 	var response struct {
 		Success bool                       `json:"success"`
 		Data    map[string]json.RawMessage `json:"data"`
 	}
-	if json.Unmarshal(body, &response) != nil {
+	var d struct {
+		Data struct {
+			details
+			Title   string  `json:"title"`
+			Failure *string `json:"failure"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(body, &response) != nil || json.Unmarshal(body, &d) != nil {
 		return body
 	}
-	for _, list := range []string{"files", "questions"} {
-		var elements []map[string]json.RawMessage
-		if json.Unmarshal(response.Data[list], &elements) != nil {
-			continue
+	e.eraseDetails(&d.Data.details)
+	if d.Data.Failure != nil {
+		*d.Data.Failure = e.label(*d.Data.Failure)
+	}
+	for field, value := range map[string]any{
+		"title": e.label(d.Data.Title), "failure": d.Data.Failure, "files": d.Data.Files, "settings": d.Data.Settings,
+		"questions": d.Data.Questions, "notes": d.Data.Notes,
+	} {
+		if response.Data[field] != nil {
+			response.Data[field], _ = json.Marshal(value) // cannot fail
 		}
-		for _, element := range elements {
-			delete(element, "examples")
-		}
-		response.Data[list], _ = json.Marshal(elements) // cannot fail
 	}
 	erased, _ := json.Marshal(response) // cannot fail
 	return erased

@@ -151,6 +151,10 @@ func (m *Importer) PlanFiles(
 	if err != nil {
 		return nil, false, err
 	}
+	paused, kept := d, d.Pictures
+	if kept == nil {
+		kept = map[string]keptPicture{}
+	}
 	set, err := m.openAgain(ctx, tenant, files, zone, &d)
 	if err != nil {
 		return nil, false, readFailure(ctx, err)
@@ -158,19 +162,40 @@ func (m *Importer) PlanFiles(
 	if problem := allProblems(set.Files); problem != "" {
 		return nil, false, changeplan.Failure(problem)
 	}
-	d.Files, d.Questions, d.Totals, d.Notes = set.Files, set.Questions, nil, nil
+	set.kept, d.Pictures = kept, nil
+	d.Files, d.Questions, d.Totals, d.Notes, d.Unread = set.Files, set.Questions, nil, nil, map[int32]int32{}
 	if len(set.Questions) == 0 {
-		sums := newTotals(zone)
+		sums, parts := newTotals(zone), int32(0)
 		err := m.planRecords(ctx, tenant, set, failing(ctx, set.Records(ctx)), sums, plan.CreatedAt,
-			func(part changeplan.Part, _ []PlannedRow) error { return add(part) })
+			func(part changeplan.Part, rows []PlannedRow) error {
+				if n := countUnread(rows); n > 0 {
+					d.Unread[parts] = n
+				}
+				parts++
+				return add(part)
+			})
+		if errors.Is(err, changeplan.ErrPaused) {
+			paused.Pictures = kept
+			stored, _ = json.Marshal(paused) // it was JSON before
+		}
 		if err != nil {
-			return nil, false, err
+			return stored, false, err
 		}
 		d.Totals, d.Notes = sums.sorted()
 		complete = true
 	}
 	stored, err = json.Marshal(d)
 	return stored, complete, err
+}
+
+// countUnread returns how many rows were refused before anything stored was read.
+func countUnread(rows []PlannedRow) (n int32) {
+	for _, row := range rows {
+		if len(row.Unread) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // openAgain opens the files with the settings of the details. It uses remembered mappings only for the first plan,

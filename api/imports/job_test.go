@@ -30,7 +30,7 @@ type jobs struct {
 func newJobs(t *testing.T) jobs {
 	t.Helper()
 	d := tenancytest.New(t)
-	store := changeplan.New(d.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(d.DB, imports.Pictures{})})
+	store := changeplan.New(d.DB, imports.Kinds(d.DB, imports.Pictures{}))
 	return jobs{d, imports.NewJobs(d.DB, store), d.MustTenant(t, "acme"), store}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
 
 // Pictures is where the pictures of archives are stored. Without a Store they are left out.
@@ -19,6 +20,8 @@ type Pictures struct {
 	Store  *media.Store
 	Memory int64 // of a child process that decodes one
 	Quota  int64 // of each tenant, in bytes
+	// Turn is how long an upload of an archive may decode pictures before plans of other tenants go first; 0 is no limit.
+	Turn time.Duration
 	// Wait waits until a picture may be decoded. It is called again after admission.ErrBusy. It may be nil.
 	Wait func(context.Context, tenancy.ID) (release func(), err error)
 }
@@ -47,6 +50,21 @@ type pictures struct {
 	listed map[string]bool
 	used   int64 // bytes of the tenant
 	until  time.Time
+	kept   map[string]keptPicture // of this and earlier turns, by name and use
+	uses   map[string]int         // of each name, in this turn: every image has a file of its own
+	spent  time.Duration          // on pictures, in this turn
+}
+
+// keptPicture is a picture that is stored, or why it is not, in the details of a plan that is not complete.
+type keptPicture struct {
+	File          string
+	Width, Height int32
+	Bytes         int64
+	Problem       string
+}
+
+func (k keptPicture) image() catalog.Image {
+	return catalog.Image{File: k.File, Width: k.Width, Height: k.Height, Bytes: k.Bytes}
 }
 
 // openPictures returns nil if pictures are not stored.
@@ -56,12 +74,16 @@ func (p *planner) openPictures(ctx context.Context) (*pictures, error) {
 	}
 	s := &pictures{
 		Pictures: p.Pictures, db: p.db, tenant: p.tenant, space: p.archive.space, listed: map[string]bool{},
-		until: reservedUntil(p.created),
+		until: reservedUntil(p.created), kept: p.kept, uses: map[string]int{},
+	}
+	var files []string
+	for _, picture := range s.kept {
+		files = append(files, picture.File)
 	}
 	for _, f := range p.archive.manifest.Pictures {
 		s.listed[f.Name] = true
 	}
-	err := media.ReleasePlan(ctx, s.db, s.tenant, s.until) // of earlier tries
+	err := media.ReleasePlan(ctx, s.db, s.tenant, s.until, files...) // of earlier tries
 	var reserved int64
 	if err == nil {
 		reserved, err = media.ReservedBytes(ctx, s.db, s.tenant)
@@ -121,8 +143,28 @@ func (p *planner) images(ctx context.Context, row *PlannedRow) error {
 	return nil
 }
 
-// picture decodes and stores a picture, or returns why not.
+// picture returns a stored picture, or why it is not stored. It returns changeplan.ErrPaused at the end of the turn.
 func (s *pictures) picture(ctx context.Context, name string) (image catalog.Image, problem string, err error) {
+	s.uses[name]++
+	use := fmt.Sprintf("%s %d", name, s.uses[name])
+	kept, exists := s.kept[use]
+	switch {
+	case exists:
+		return kept.image(), kept.Problem, nil
+	case s.Turn > 0 && s.spent >= s.Turn:
+		return image, "", changeplan.ErrPaused
+	}
+	began := time.Now()
+	image, problem, err = s.store(ctx, name)
+	s.spent += time.Since(began)
+	if err == nil && s.kept != nil {
+		s.kept[use] = keptPicture{image.File, image.Width, image.Height, image.Bytes, problem}
+	}
+	return image, problem, err
+}
+
+// store decodes and stores a picture, or returns why not.
+func (s *pictures) store(ctx context.Context, name string) (image catalog.Image, problem string, err error) {
 	switch {
 	case !s.listed[name]:
 		return image, "the archive does not have the picture", nil

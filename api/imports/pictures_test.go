@@ -212,6 +212,63 @@ func (s shop) planNotes(t *testing.T) (notes []string) {
 	return notes
 }
 
+// Pictures that take longer than a turn are decoded in several turns, each of them once.
+func TestPicturesLetOthersGoFirst(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	from, to := t.TempDir(), t.TempDir()
+	for n, letters := range []string{"AB", "CD"} {
+		p, err := s.store.Create(t.Context(), catalog.Actor{Tenant: s.tenant}, catalog.Changes{
+			SKU: catalog.Value(fmt.Sprint("TEA", n)), Name: catalog.Value("Tea"), Price: catalog.Value(money.Cents(100)),
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, letter := range letters {
+			var picture bytes.Buffer
+			if err := jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, 30+i, 20)), nil); err != nil {
+				t.Fatal(err)
+			}
+			if letter == 'D' {
+				picture.Truncate(20)
+			}
+			s.mustPicture(t, from, p.ID, string(letter), picture.Bytes())
+		}
+	}
+	decoded := 0
+	kinds := imports.Kinds(s.DB, imports.Pictures{
+		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1 << 30, Turn: 1,
+		Wait: func(context.Context, tenancy.ID) (func(), error) {
+			decoded++
+			return func() {}, nil
+		},
+	})
+	worker, other := changeplan.New(s.DB, kinds), s.other(t, "other")
+	j := jobs{s.Database, imports.NewJobs(s.DB, worker), other.of, worker}
+	id, err := j.Create(t.Context(), other.of, tenancy.Operator, form(t, imports.Settings{}, "a.zip", string(s.mustArchive(t, from))))
+	turns := 0
+	for err = errors.Join(err, changeplan.ErrPaused); errors.Is(err, changeplan.ErrPaused) && turns < 10; turns++ {
+		if err = worker.Claim(t.Context(), other.tenant, id, nil); err == nil {
+			err = worker.Work(t.Context(), other.tenant, id, nil)
+		}
+	}
+	if i := j.mustGet(t, id); err != nil || i.State != changeplan.Planned || turns != 4 || decoded != 4 {
+		t.Fatalf("the import is %s after %d turns with %d decoded pictures, %v; want planned after 4 with 4", i.State, turns, decoded, err)
+	}
+	if got := fmt.Sprint(other.planNotes(t)); strings.Count(got, "an image was not imported") != 1 {
+		t.Errorf("the plan has the notes %s, want one about the broken picture", got)
+	}
+	if reserved, err := media.ReservedBytes(t.Context(), s.DB, other.tenant); err != nil || reserved != folderSize(t, to) {
+		t.Errorf("%d bytes are reserved for the plan, %v, want %d", reserved, err, folderSize(t, to))
+	}
+	j.mustRun(t, id, j.Apply(t.Context(), other.tenant, tenancy.Operator, id, false))
+	images := append(other.mustProduct(t, "TEA0").Images, other.mustProduct(t, "TEA1").Images...)
+	reserved, err := media.ReservedBytes(t.Context(), s.DB, other.tenant)
+	if len(images) != 3 || images[0].Width != 30 || images[1].Width != 31 || countFiles(t, to) != 3 || err != nil || reserved != 0 {
+		t.Errorf("the products have %+v in %d files, and %d bytes are reserved, %v", images, countFiles(t, to), reserved, err)
+	}
+}
+
 // A tenant cannot fill the storage with plans that it does not apply.
 func TestPicturesOfPlansCountAndAreReleased(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,8 @@ package imports
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -28,6 +30,7 @@ const (
 type PlannedRow struct {
 	Record
 	Action     Action
+	Unread     []string              `json:",omitempty"` // columns with errors that were found before anything stored was read
 	Old, New   map[string]any        `json:",omitempty"`
 	Version    *catalog.Version      `json:",omitempty"` // of the stored product
 	Change     *sales.CustomerChange `json:",omitempty"`
@@ -65,6 +68,14 @@ func (r *PlannedRow) shorten() {
 			r.Refund = nil
 		}
 	}
+}
+
+// unread returns the columns with errors of the file itself. Whether a return belongs to an order depends on what is
+// stored.
+func (r Record) unread() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.Invalid)), func(column string) bool {
+		return r.NamesSale && column == "order_number"
+	})
 }
 
 // hasContent reports whether a record could be read. Otherwise it has errors.

@@ -36,7 +36,7 @@ func (m *Importer) planRecords(
 	p := &planner{
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
 		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
-		refunded: map[uint64]money.Cents{}, equal: equalRefunds{}, archive: set.archive, created: created,
+		refunded: map[uint64]money.Cents{}, equal: equalRefunds{}, archive: set.archive, kept: set.kept, created: created,
 	}
 	if p.archive != nil {
 		if err := p.archive.reserve(ctx, tenant, m.catalog, m.sales); err != nil {
@@ -77,6 +77,7 @@ type planner struct {
 	equal       equalRefunds           // of stored orders
 	archive     *archive               // that is planned, or nil
 	pictures    *pictures              // of the archive, or nil
+	kept        map[string]keptPicture // pictures of earlier turns
 	created     time.Time
 }
 
@@ -151,7 +152,7 @@ func (p *planner) flush(ctx context.Context) error {
 			if p.archive != nil {
 				p.archive.replace(&r)
 			}
-			rows[i].Record = r
+			rows[i].Record, rows[i].Unread = r, r.unread()
 			rows[i].InPlan = p.isPlanned(r)
 			rows[i].refunded = p.accumulate(r)
 		}

@@ -142,7 +142,8 @@ type Set struct {
 	Questions []Question // if there are any, Records must not be called
 	records   func(context.Context) iter.Seq2[Record, error]
 	progress  func() (file string, read, size int64)
-	archive   *archive // or nil
+	archive   *archive               // or nil
+	kept      map[string]keptPicture // pictures of earlier turns; nil if there is one turn only
 }
 
 // Records reads the files again and yields their records, with temporary files while it does. An error means that a

@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -33,6 +34,8 @@ type PlanRow struct {
 	// ProductID is the id of a product that a plan changes by field.
 	ProductID int64 `json:"-"`
 	HasIndex  bool  `json:"-"` // Line is the index in a request
+	// Unread are the columns with errors that do not depend on what is stored.
+	Unread []string `json:"-"`
 }
 
 // ChangedSince says why a row was not applied or not undone.
@@ -47,7 +50,8 @@ type RowFilter struct {
 	Action Action
 	Kept   bool // only rows that something else has changed since
 	// Hides reports whether the caller may not read the stored rows of a kind; it may be nil. Of a hidden kind only the
-	// refused and ignored rows are selected: the others show what is stored, or whether the file guesses it.
+	// rows are selected that were refused or ignored before anything stored was read: the others show what is stored, or
+	// whether the file guesses it.
 	Hides func(Kind) bool
 	Page  paging.Page
 }
@@ -66,7 +70,12 @@ func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilte
 func (j *Jobs) readRows(
 	ctx context.Context, tenant tenancy.ID, id int64, f RowFilter, list *paging.List[PlanRow],
 ) error {
-	if _, err := j.get(ctx, tenant, id); err != nil {
+	plan, err := j.get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	d, err := readDetails(plan)
+	if err != nil {
 		return err
 	}
 	parts, err := j.plans.PartCounts(ctx, tenant, id)
@@ -75,7 +84,7 @@ func (j *Jobs) readRows(
 	}
 	skip, want := int64(f.Page.Number-1)*int64(f.Page.PerPage), f.Page.PerPage
 	for _, of := range parts {
-		n := int64(f.count(of))
+		n := int64(f.count(of, d.Unread[of.Part]))
 		list.Total += n
 		if n <= skip {
 			skip -= n
@@ -108,13 +117,14 @@ func (j *Jobs) readRows(
 // selects reports whether the filter selects a row of its kind.
 func (f RowFilter) selects(row PlannedRow) bool {
 	return (f.Action == "" || f.Action == row.Action) && (!f.Kept || row.kept != nil) &&
-		(!f.hides(row.Kind) || row.Action == Refused || row.Action == Ignored)
+		(!f.hides(row.Kind) || len(row.Unread) > 0 || row.Action == Ignored)
 }
 
-// count returns how many rows of a part the filter selects.
-func (f RowFilter) count(p changeplan.PartCounts) int32 {
+// count returns how many rows of a part the filter selects. unread is the number of rows that were refused before
+// anything stored was read.
+func (f RowFilter) count(p changeplan.PartCounts, unread int32) int32 {
 	if f.hides(Kind(p.Kind)) {
-		p.Created, p.Updated, p.Unchanged, p.Skipped = 0, 0, 0, 0
+		p.Counts, p.Skipped = changeplan.Counts{Refused: unread, Ignored: p.Ignored}, 0
 	}
 	switch {
 	case f.Kind != "" && f.Kind != Kind(p.Kind):
@@ -138,7 +148,7 @@ func (f RowFilter) count(p changeplan.PartCounts) int32 {
 func newPlanRow(row PlannedRow) PlanRow {
 	r := PlanRow{
 		Kind: row.Kind, Key: row.Key, Action: row.Action, Old: row.Old, New: row.New,
-		Notes: []string{}, Problems: row.Invalid, ProductID: row.ProductID,
+		Notes: []string{}, Problems: row.Invalid, ProductID: row.ProductID, Unread: row.Unread,
 	}
 	if row.kept != nil {
 		r.Changed = &ChangedSince{orEmpty(row.kept.Fields), row.kept.Reason}
@@ -189,6 +199,37 @@ func (i Import) RefusedFile() string {
 	}
 	return fmt.Sprintf("refused-rows-%d.csv", i.ID)
 }
+
+// FileKinds returns the kinds of rows of the files, whatever is stored. A file of orders can have refunds and
+// cancellations too.
+func (i Import) FileKinds() []Kind {
+	var kinds []Kind
+	for _, f := range i.readable() {
+		if kind := fileKinds()[f.Format]; kind != "" && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// HasCustomers reports whether the files have data of customers.
+func (i Import) HasCustomers() bool {
+	return slices.ContainsFunc(i.FileKinds(), func(k Kind) bool { return k == Customer || isSale(k) })
+}
+
+// fileKinds are the kinds of rows by format.
+var fileKinds = sync.OnceValue(func() map[string]Kind {
+	kinds := map[string]Kind{}
+	for _, f := range append([]*format{sheetProducts, sheetOrders}, formats...) {
+		kinds[f.name] = f.kind
+	}
+	for _, files := range []map[string]*ownFile{archiveFiles, ownFiles} {
+		for name, f := range files {
+			kinds[name] = f.kind
+		}
+	}
+	return kinds
+})
 
 // readable returns the files that were read.
 func (i Import) readable() []File {

@@ -49,6 +49,10 @@ type details struct {
 	Questions  []Question  `json:"questions"`
 	Totals     []Total     `json:"totals"`
 	Notes      []NoteCount `json:"notes"`
+	// Unread is the number of rows of a part that were refused before anything stored was read.
+	Unread map[int32]int32 `json:"unread,omitempty"`
+	// Pictures are those of earlier turns, until the plan is complete.
+	Pictures map[string]keptPicture `json:"pictures,omitempty"`
 }
 
 // Runner imports files in the process of the caller.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -37,7 +38,7 @@ func (p *Pages) showCustomers(w http.ResponseWriter, r *http.Request, u user) er
 func (p *Pages) exportCustomers(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
 		filter := sales.CustomerFilter{Search: filterText(r, "search")}
-		if err := p.logExport(r, u, "customers."+format); err != nil {
+		if err := p.logExport(r, u, "customers."+format, "search"); err != nil {
 			return err
 		}
 		return p.Send(w, r, "customers", format, func(ctx context.Context) export.Sheet {
@@ -48,12 +49,13 @@ func (p *Pages) exportCustomers(format string) handler {
 	}
 }
 
-// logExport records an export of data of customers.
-func (p *Pages) logExport(r *http.Request, u user, file string) error {
+// logExport records an export of data of customers, with those of the filters of its page that are used.
+func (p *Pages) logExport(r *http.Request, u user, file string, filters ...string) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	return tenancy.LogExport(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), file, r.URL.Query())
+	used := slices.DeleteFunc(slices.Clone(filters), func(name string) bool { return r.FormValue(name) == "" })
+	return tenancy.LogExport(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), file, used...)
 }
 
 // customerID returns the id in the path. It returns tenancy.ErrNotFound for text that PostgreSQL cannot store.
@@ -129,7 +131,8 @@ func (p *Pages) eraseCustomer(w http.ResponseWriter, r *http.Request, u user, cu
 		return p.show(w, http.StatusUnprocessableEntity, "customer-erase", u, page)
 	}
 	id := customer.ID
-	if err := imports.EraseCustomer(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), id); err != nil {
+	_, err := imports.EraseCustomer(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), id, imports.EraseWait)
+	if err != nil {
 		return err
 	}
 	redirect(w, r, u.path("/customers/"+url.PathEscape(id)))

@@ -334,11 +334,24 @@ func (p *Pages) configureImport(w http.ResponseWriter, r *http.Request, u user) 
 	return p.imports().after(w, r, u, err)
 }
 
-// downloadRefused sends the refused rows of an import as a file.
+// downloadRefused sends the refused rows of an import as a file. Rows with data of customers need a recent password.
 func (p *Pages) downloadRefused(w http.ResponseWriter, r *http.Request, u user) error {
 	i, err := p.Imports.Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
+	}
+	send := func(w http.ResponseWriter, r *http.Request, u user) error { return p.sendRefused(w, r, u, i) }
+	if i.HasCustomers() {
+		send = p.withRecentPassword(admin, send)
+	}
+	return send(w, r, u)
+}
+
+func (p *Pages) sendRefused(w http.ResponseWriter, r *http.Request, u user, i imports.Import) error {
+	if i.HasCustomers() {
+		if err := p.logExport(r, u, i.RefusedFile()); err != nil {
+			return err
+		}
 	}
 	spool := admission.FromContext(r.Context()).NewSpool()
 	defer spool.Close()

@@ -233,6 +233,9 @@ type ordersPage struct {
 	IsFiltered                bool
 }
 
+// orderFilters are the parameters that readOrders reads.
+var orderFilters = []string{"search", "customer", "channel", "status", "from", "to"}
+
 // readOrders returns the form of the list and its filter.
 func readOrders(r *http.Request, zone *time.Location) (ordersPage, sales.Filter) {
 	page := ordersPage{
@@ -277,7 +280,7 @@ func (p *Pages) exportOrders(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
 		_, filter := readOrders(r, u.Format.zone)
 		if u.Can(admin) {
-			if err := p.logExport(r, u, "orders."+format); err != nil {
+			if err := p.logExport(r, u, "orders."+format, orderFilters...); err != nil {
 				return err
 			}
 		}

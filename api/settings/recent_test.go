@@ -1,14 +1,20 @@
 package settings
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -29,17 +35,58 @@ func (s *site) mustCustomer(t testing.TB, id string) {
 	}
 }
 
+// mustPlannedImport uploads files, given by name and content, and plans them.
+func (s *site) mustPlannedImport(t testing.TB, files ...string) (id int64) {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for i := 0; i < len(files); i += 2 {
+		part, err := form.CreateFormFile("file", files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(part, files[i+1])
+	}
+	_ = form.Close()
+	id, err := s.Imports.Create(t.Context(), s.a, tenancy.Operator, imports.NewForm(&body, form.Boundary()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := changeplan.New(s.Options.DB, imports.Kinds(s.Options.DB, imports.Pictures{}))
+	if plan, err := plans.Settle(t.Context(), s.a.ID, id, time.Minute); err != nil || plan.State != changeplan.Planned {
+		t.Fatalf("the import is %s, %v", plan.State, err)
+	}
+	return id
+}
+
 // Files with data of customers need the password, are sent after it was entered, and are in the audit log.
 func TestPersonalDataNeedsARecentPassword(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://example.com")
-	s.mustCustomer(t, "17")
+	ids := []string{"17", "gid://shopify/Customer/1", "a b", "é", "..", "../x", `\a?#`}
+	for _, id := range ids {
+		s.mustCustomer(t, id)
+	}
 	viewer := s.mustPerson(t, "viewer", s.a, people.Viewer)
-	for path, target := range map[string]string{
-		"/customers.csv?search=kim": "customers.csv", "/customers.xlsx": "customers.xlsx", "/customers/17/data": "",
-		"/orders.csv": "orders.csv", "/orders.xlsx?channel=web": "orders.xlsx", "/archive.zip": "",
-	} {
-		cookie := s.mustOldSession(t, s.mustPerson(t, fmt.Sprint("admin", len(path)), s.a, people.Admin))
+	files := map[string]string{
+		"/customers.csv?search=kim&%00=1&kim@example.com=1": "customers.csv", "/customers.xlsx?kim": "customers.xlsx",
+		"/orders.csv": "orders.csv", "/orders.xlsx?channel=web&kim=1": "orders.xlsx", "/archive.zip": "",
+	}
+	orders := s.mustPlannedImport(t, "orders.csv", "number,placed_at,channel\nA,none,web\n",
+		"order_items.csv", "order_number,sku,quantity,unit_price\nA,x,1,1\n")
+	customers := s.mustPlannedImport(t, "customers.csv", "id,name,email\n,Kim,kim@example.com\n")
+	products := fmt.Sprintf("/imports/%d/refused", s.mustPlannedImport(t, "products.csv", "sku,price\nA,none\n"))
+	files[fmt.Sprintf("/imports/%d/refused", orders)] = fmt.Sprintf("refused-rows-%d.zip", orders)
+	files[fmt.Sprintf("/imports/%d/refused", customers)] = fmt.Sprintf("refused-rows-%d.csv", customers)
+	for _, id := range ids {
+		if id != ".." { // no client can send it in a path
+			files["/customers/"+url.PathEscape(id)+"/data"] = ""
+		}
+	}
+	admins := 0
+	for path, target := range files {
+		admins++
+		cookie := s.mustOldSession(t, s.mustPerson(t, fmt.Sprint("admin", admins), s.a, people.Admin))
 		got := s.get(t, cookie, s.path(path), http.StatusSeeOther)
 		at, err := url.Parse(got.Header.Get("Location"))
 		if err != nil || at.Path != s.path("/confirm") {
@@ -61,5 +108,6 @@ func TestPersonalDataNeedsARecentPassword(t *testing.T) {
 		}
 	}
 	s.get(t, s.mustOldSession(t, viewer), s.path("/orders.csv"), http.StatusOK)
+	s.get(t, s.mustOldSession(t, s.mustPerson(t, "admin", s.a, people.Admin)), s.path(products), http.StatusOK, "A,none")
 	s.get(t, s.mustSession(t, viewer), s.path("/confirm?next=//evil.example"), http.StatusOK, `value="/settings"`)
 }

@@ -124,11 +124,14 @@ func next(r *http.Request) string {
 	if err != nil || len(wanted) > 2048 || wanted != u.RequestURI() {
 		return "/settings"
 	}
-	page := url.URL{Path: path.Clean(u.Path), RawQuery: u.Query().Encode()}
-	known := page.Path == "/settings/password" || strings.HasPrefix(page.Path, "/settings/t/")
-	if !known || page.Path != u.EscapedPath() {
+	seen := strings.NewReplacer("%2e", ".", "%2E", ".").Replace(u.EscapedPath()) // by browsers
+	rest, isTenant := strings.CutPrefix(seen, "/settings/t/")
+	slug, _, _ := strings.Cut(rest, "/")
+	known := seen == "/settings/password" || isTenant && !strings.Contains(slug, "%")
+	if !known || path.Clean(seen) != seen {
 		return "/settings"
 	}
+	page := url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.Query().Encode()}
 	return page.String()
 }
 

@@ -193,7 +193,7 @@ func (p *Pages) routes() []route {
 		{"GET", t + "/customers/{id}", admin, admission.Read, p.withCustomer(p.showCustomer)},
 		{"GET", t + "/customers/{id}/data", admin, admission.Export, p.withRecentPassword(admin, p.sendCustomer)},
 		{"GET", t + "/customers/{id}/erase", admin, admission.Read, p.withCustomer(p.showErase)},
-		{"POST", t + "/customers/{id}/erase", admin, admission.Write, p.withCustomer(p.eraseCustomer)},
+		{"POST", t + "/customers/{id}/erase", admin, admission.Bulk, p.withCustomer(p.eraseCustomer)},
 		{"GET", t + "/archive.zip", admin, admission.Archive, p.withRecentPassword(admin, p.sendArchive)},
 		{"GET", t + "/imports", admin, admission.Read, p.showImports},
 		{"POST", t + "/imports", admin, admission.Bulk, p.upload},
@@ -261,6 +261,7 @@ func (u user) Can(role people.Role) bool { return ranks[u.Role] >= ranks[role] }
 
 const (
 	deadline       = 8 * time.Second // of a handler
+	bulkDeadline   = time.Minute
 	exportDeadline = 120 * time.Second
 	// ArchiveDeadline is the time for an archive, in which a browser may have to receive gigabytes of pictures.
 	ArchiveDeadline = time.Hour
@@ -273,6 +274,8 @@ const (
 func (p *Pages) serve(route route) http.HandlerFunc {
 	limit := deadline
 	switch route.class {
+	case admission.Bulk:
+		limit = bulkDeadline
 	case admission.Export, admission.ReportExport:
 		limit = exportDeadline
 	case admission.Archive:

@@ -383,6 +383,8 @@ func TestSignInLeadsBackToTheRequestedPage(t *testing.T) {
 	for _, to := range []string{
 		"//evil.example", `/\evil.example`, "https://evil.example/settings/t/a", "/settings/t/..//evil.example",
 		"/settings/t/%2f%2fevil.example", "/settings/t/%5cevil.example", "%2f%2fevil.example", "/settings/tx",
+		"/settings/t/a/%2e%2e/b", "/settings/t/a/.%2E/.%2e/b", "/settings/t/a/%2e/b", "/settings/t/a//b", "/settings/t/a%2fb/c",
+		`/settings/t/a\b`, "/settings/%74/a",
 		"/settings/password/x", "/settings/link/x", "/settings/t/a#b",
 		"/settings/t/" + strings.Repeat("a", 2048), "?a=b", "/api/me",
 	} {
@@ -417,6 +419,7 @@ func FuzzNext(f *testing.F) {
 	for _, seed := range []string{
 		"", "/settings/t/a/keys", "//evil.example", "/settings/t//evil.example", "/settings/t/../../../evil",
 		`/settings/t/\evil.example`, "https://evil.example/settings/t/", "/settings/t/a\r\nSet-Cookie: x=y",
+		"/settings/t/a/customers/gid:%2F%2Fshopify%2FCustomer%2F1/data", "/settings/t/a/%5C%2e%2e%2f%2e%2e/b",
 		"/settings/t/%2e%2e/%2e%2e//evil.example", "/settings/t/\t/evil.example", "javascript:alert(1)",
 		"/settings/t/a?b#c", "/settings/t/a/audit?act=key.&page=2", "/settings/t/a?//evil.example",
 		`/settings/t/a?\\evil.example`, "/settings/password?next=//evil.example", "\x00/settings/t/", "/settings/t/\x7f\xff",

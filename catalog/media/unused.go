@@ -41,16 +41,16 @@ func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, p Pr
 	})
 }
 
-// ReleasePlan deletes the files that a plan reserved and no product uses, in ten minutes: a worker that lost the plan
-// may still write one.
-func ReleasePlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, until time.Time) error {
+// ReleasePlan deletes the files that a plan reserved and no product uses, except some, in ten minutes: a worker that lost
+// the plan may still write one.
+func ReleasePlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, until time.Time, except ...string) error {
 	_, err := db.Exec(ctx, tenant, `
 		with gone as (
-			delete from unused_media where tenant_id = $1 and due = $2 returning file
+			delete from unused_media where tenant_id = $1 and due = $2 and file <> all ($3) returning file
 		)
 		insert into unused_media (tenant_id, due, file)
 		select $1, now() + interval '10 minutes', file
-		  from gone`, tenant, until)
+		  from gone`, tenant, until, append([]string{}, except...))
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -26,9 +27,12 @@ func (c console) customerCommand() *cli.Command {
 	}
 }
 
+// eraseWait is how long the command waits for an import of the tenant, and erases the customer from its plans.
+const eraseWait = 10 * time.Minute
+
 func eraseCustomer(ctx context.Context, o operation) error {
 	id := o.cmd.String("id")
-	err := imports.EraseCustomer(ctx, o.db, o.tenant.ID, tenancy.Operator, id)
+	done, err := imports.EraseCustomer(ctx, o.db, o.tenant.ID, tenancy.Operator, id, eraseWait)
 	if errors.Is(err, tenancy.ErrNotFound) {
 		return fmt.Errorf("--id: tenant %s has no customer %q", o.tenant.Slug, id)
 	}
@@ -39,9 +43,13 @@ func eraseCustomer(ctx context.Context, o operation) error {
 		Tenant string `json:"tenant"`
 		ID     string `json:"id"`
 		Erased bool   `json:"erased"`
-	}{o.tenant.Slug, id, true}
+		Later  bool   `json:"plans_later,omitempty"`
+	}{o.tenant.Slug, id, true, !done}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "erased name and e-mail address of customer %q of tenant %s; orders and sums remain\n",
 			id, o.tenant.Slug)
+		if !done {
+			fmt.Fprintln(w, "instances erase them from plans of imports when the import that is carried out now ends")
+		}
 	})
 }

@@ -15,29 +15,40 @@ import (
 
 // EraseCustomer permanently removes the name and the e-mail of a customer, also from the stored idempotency responses.
 // It can be called again after an error; the audit log records the first erasure. It returns ErrNotFound if the customer
-// does not exist. Plans and deliveries have names too: imports.EraseCustomer erases all of them.
-func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string, by tenancy.Actor) error {
-	var erased []idRow
-	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+// does not exist. Plans and deliveries have names too: imports.EraseCustomer erases all of them. The functions add to the
+// transaction, with the names that the customer had.
+func (s *Store) EraseCustomer(
+	ctx context.Context, tenant tenancy.ID, id string, by tenancy.Actor, also ...func(*pgx.Batch, Names) error,
+) error {
+	var names []Names
+	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
 		// Wait for transactions that hold the customer: each may store a response with
 		// the name.
-		q.Queue(`select from customers where tenant_id = $1 and number = $2 for update`, tenant, id)
+		names = nil
+		tenancy.QueueRows(q, &names, `
+			select name, email from customers where tenant_id = $1 and number = $2 for update`, tenant, id)
+	}, func(q *pgx.Batch) error {
+		if len(names) == 0 {
+			return tenancy.ErrNotFound
+		}
 		q.Queue(`
 			insert into audit_log (tenant_id, user_id, actor, address, action, target)
 			select $1, $3, $4, nullif($5, ''), 'customer.erase', number
 			  from customers
 			 where tenant_id = $1 and number = $2 and erased_at is null`, tenant, id, by.UserID, by.Name, by.Address)
-		tenancy.QueueRows(q, &erased, `
+		q.Queue(`
 			update customers
 			   set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
-			 where tenant_id = $1 and number = $2
-			returning id`, tenant, id)
+			 where tenant_id = $1 and number = $2`, tenant, id)
+		for _, add := range also {
+			if err := add(q, names[0]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if err == nil && len(erased) == 0 {
-		err = tenancy.ErrNotFound
-	}
 	if err == nil {
-		err = s.eraseFromResponses(ctx, tenant, id)
+		err = s.EraseFromResponses(ctx, tenant, id)
 	}
 	if err != nil {
 		return fmt.Errorf("erase customer: %w", err)
@@ -45,10 +56,13 @@ func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string,
 	return nil
 }
 
-// eraseFromResponses removes the name and the e-mail of a customer from the stored responses, so that their idempotency
+// Names are the personal data of a customer.
+type Names struct{ Name, Email *string }
+
+// EraseFromResponses removes the name and the e-mail of a customer from the stored responses, so that their idempotency
 // keys stay used. It needs a separate transaction without a lock on the customer: a request that claims an expired key
 // locks the stored response and may wait for the customer.
-func (s *Store) eraseFromResponses(ctx context.Context, tenant tenancy.ID, id string) error {
+func (s *Store) EraseFromResponses(ctx context.Context, tenant tenancy.ID, id string) error {
 	part, err := customerPart(id)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ type Counts struct{ Created, Updated, Unchanged, Refused, Ignored int32 }
 // Rules are what differs between kinds.
 type Rules struct {
 	UndoDays      int        // how long a plan can be undone
-	MaxUnfinished int        // plans of a tenant that have files
+	MaxUnfinished int        // plans of a tenant that have files; 0 is no limit, also of all plans
 	TooMany       LimitError // if there are so many
 	KeepsFiles    bool       // until the plan is applied, for PlanAgain
 }
@@ -130,6 +130,39 @@ func (s *Store) Create(
 		values ($1, $2, 'planning', $3, $4, $5, now() + interval '24 hours')
 		returning id`, tenant, kind, title, by.Name, details)
 	return plan.ID, wrap(err, "create a plan")
+}
+
+// QueueCreate adds the creation of a plan with one file to a batch. A worker computes it. It does not count towards the
+// limits of the tenant if its kind has none. With reuse, a plan with this title that is not computed yet is enough. id is
+// set when the batch is sent.
+func QueueCreate(
+	b *pgx.Batch, tenant tenancy.ID, by tenancy.Actor, kind, title, file string, content []byte, reuse bool, id *int64,
+) {
+	b.Queue(`
+		with unplanned as (
+			select id
+			  from change_plans
+			 where tenant_id = $1 and kind = $2 and title = $3 and state = 'planning' and $8
+			 limit 1
+		), plan as (
+			insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
+			select $1, $2, 'planning', $3, $4, now() + make_interval(days => $7)
+			 where not exists (select from unplanned)
+			returning id
+		), file as (
+			insert into change_plan_files (tenant_id, plan_id, file, chunk, name, bytes)
+			select $1, id, 0, 0, $5, $6 from plan
+		)
+		select id from unplanned union all select id from plan`,
+		tenant, kind, title, by.Name, file, compress(content), maxAgeDays, reuse,
+	).QueryRow(func(row pgx.Row) error { return row.Scan(id) })
+}
+
+// SetDetails stores how far a plan is computed, for the next turn.
+func (s *Store) SetDetails(ctx context.Context, tenant tenancy.ID, id int64, details []byte) error {
+	err := s.change(ctx, tenant, id, `
+		update change_plans set details = $3 where tenant_id = $1 and id = $2 and state = 'planning'`, details)
+	return wrap(err, "store the details of the plan %d", id)
 }
 
 // Get returns a plan, or tenancy.ErrNotFound.

@@ -118,6 +118,11 @@ func (n *names) write(
 	return changeplan.Result{Counts: changeplan.Counts{Created: 1}, Data: []byte(`"done"`)}, err
 }
 
+// unlimited is a kind without limits.
+type unlimited struct{ *names }
+
+func (unlimited) Rules() changeplan.Rules { return changeplan.Rules{} }
+
 // setup is a tenant with the plans of one worker.
 type setup struct {
 	*tenancytest.Database
@@ -134,7 +139,7 @@ func newSetup(t *testing.T) setup {
 }
 
 func newStore(d *tenancytest.Database, kind *names) *changeplan.Store {
-	return changeplan.New(d.DB, map[string]changeplan.Kind{"names": kind})
+	return changeplan.New(d.DB, map[string]changeplan.Kind{"names": kind, "unlimited": unlimited{kind}})
 }
 
 // mustPlan returns a plan with some parts, which the worker has claimed.
@@ -700,6 +705,9 @@ func TestATenantHasALimitedNumberOfPlans(t *testing.T) {
 	s := newSetup(t)
 	s.SetMaxPlans(4)
 	for range 4 {
+		if _, err := s.Create(t.Context(), s.tenant, tenancy.Operator, "unlimited", "", []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
 		id := s.mustUpload(t, "a")
 		if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
 			t.Fatal(err)
@@ -709,7 +717,7 @@ func TestATenantHasALimitedNumberOfPlans(t *testing.T) {
 		t.Errorf("a fifth plan = %v, want ErrTooMany", err)
 	}
 	if _, err := s.MustSuperAt(t, s.tenant).Exec(t.Context(), `
-		delete from change_plans where id = (select min(id) from change_plans)`); err != nil {
+		delete from change_plans where id = (select min(id) from change_plans where kind = 'names')`); err != nil {
 		t.Fatal(err)
 	}
 	s.mustUpload(t, "a")

@@ -101,13 +101,13 @@ func (s *Store) checkLimits(
 ) error {
 	var plans, unfinished, stored int64
 	err := tx.QueryRow(ctx, `
-		select (select count(*) from change_plans where tenant_id = $1),
+		select (select count(*) from change_plans where tenant_id = $1 and kind = any ($3)),
 		       (select count(*)
 		          from change_plans p
 		         where p.tenant_id = $1
 		           and p.kind = $2
 		           and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)),
-		       (`+storedBytes+`)`, tenant, kind,
+		       (`+storedBytes+`)`, tenant, kind, s.limitedKinds(),
 	).Scan(&plans, &unfinished, &stored)
 	switch {
 	case err != nil:
@@ -120,6 +120,15 @@ func (s *Store) checkLimits(
 		return ErrFull
 	}
 	return nil
+}
+
+func (s *Store) limitedKinds() (kinds []string) {
+	for name, kind := range s.kinds {
+		if kind.Rules().MaxUnfinished > 0 {
+			kinds = append(kinds, name)
+		}
+	}
+	return kinds
 }
 
 // storedBytes selects the size of the parts of a tenant.
@@ -177,9 +186,8 @@ func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit
 	for try := 1; ; try++ {
 		err := s.plan(ctx, tenant, plan, limit)
 		switch {
-		case err == nil, errors.Is(err, ErrLost), errors.Is(err, errLong):
-			return err
-		case isQuota(err):
+		case err == nil, errors.Is(err, ErrLost), errors.Is(err, errLong), errors.Is(err, ErrPaused),
+			isQuota(err):
 			return err
 		case errors.Is(err, ErrState): // cancelled, or another worker has it
 			now, err := s.Get(ctx, tenant, plan.ID)
@@ -218,6 +226,8 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 			 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, failure.Error())
 		countEnded(ctx, Failed)
 		return err
+	case errors.Is(err, ErrPaused) && details != nil:
+		return errors.Join(err, s.SetDetails(ctx, tenant, plan.ID, details))
 	case err != nil:
 		return err
 	}

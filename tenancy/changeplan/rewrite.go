@@ -12,19 +12,19 @@ import (
 // Rewriter replaces texts of plans, to erase personal data. A function returns nil for what does not change.
 type Rewriter struct {
 	Details func(details []byte) ([]byte, error)
+	Text    func(text string) string // the title, and the failure
 	Part    func(Part) (rows, result []byte, err error)
-	// Failure is the failure of plans that are not computed yet: they end, because their files cannot be rewritten.
-	Failure Failure
+	// Turn is called before Part reads a part, and end after that. It may wait.
+	Turn func(context.Context) (end func(), err error)
+	// Done is called after each plan.
+	Done func(id int64) error
 }
 
-// Rewrite replaces texts in all plans of a kind, and deletes their files. A plan that is computed can still be applied,
-// but not be computed again.
-func (s *Store) Rewrite(ctx context.Context, tenant tenancy.ID, kind string, r Rewriter) error {
-	if err := s.endUnplanned(ctx, tenant, kind, r.Failure); err != nil {
-		return wrap(err, "end plans")
-	}
+// Rewrite replaces texts in the plans of a kind with a greater id than after. A plan that is computed can still be
+// applied.
+func (s *Store) Rewrite(ctx context.Context, tenant tenancy.ID, kind string, after int64, r Rewriter) error {
 	plans, err := tenancy.All[struct{ ID int64 }](ctx, s.db, tenant,
-		`select id from change_plans where tenant_id = $1 and kind = $2 order by id`, tenant, kind)
+		`select id from change_plans where tenant_id = $1 and kind = $2 and id > $3 order by id`, tenant, kind, after)
 	if err != nil {
 		return wrap(err, "list plans")
 	}
@@ -33,13 +33,17 @@ func (s *Store) Rewrite(ctx context.Context, tenant tenancy.ID, kind string, r R
 		if err != nil && !errors.Is(err, tenancy.ErrNotFound) { // it has expired
 			return wrap(err, "rewrite the plan %d", plan.ID)
 		}
+		if err := r.Done(plan.ID); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// endUnplanned ends the plans that are not computed yet, and deletes the files of all.
-func (s *Store) endUnplanned(ctx context.Context, tenant tenancy.ID, kind string, failure Failure) error {
-	return s.retry(ctx, tenant, 0, func() error {
+// EndUnplanned ends the plans of a kind that are not computed yet, with a failure, and deletes the files of all, which
+// cannot be rewritten. A plan that is computed is then not computed again.
+func (s *Store) EndUnplanned(ctx context.Context, tenant tenancy.ID, kind string, failure Failure) error {
+	err := s.retry(ctx, tenant, 0, func() error {
 		return s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 			b.Queue(`
 				with ended as (
@@ -56,6 +60,7 @@ func (s *Store) endUnplanned(ctx context.Context, tenant tenancy.ID, kind string
 				   and plan_id in (select id from change_plans where tenant_id = $1 and kind = $2)`, tenant, kind)
 		})
 	})
+	return wrap(err, "end plans")
 }
 
 func (s *Store) rewritePlan(ctx context.Context, tenant tenancy.ID, id int64, r Rewriter) error {
@@ -66,13 +71,16 @@ func (s *Store) rewritePlan(ctx context.Context, tenant tenancy.ID, id int64, r 
 		if err != nil {
 			return err
 		}
-		if rows, result, err := r.Part(part); err != nil || rows == nil && result == nil {
-			if err != nil {
-				return err
-			}
-			continue
+		end, err := r.Turn(ctx)
+		if err != nil {
+			return err
 		}
-		if err := s.retry(ctx, tenant, id, func() error { return s.rewritePart(ctx, tenant, id, part.Part, r) }); err != nil {
+		rows, result, err := r.Part(part)
+		end()
+		if err == nil && (rows != nil || result != nil) {
+			err = s.retry(ctx, tenant, id, func() error { return s.rewritePart(ctx, tenant, id, part.Part, r) })
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -87,11 +95,24 @@ func (s *Store) rewriteDetails(ctx context.Context, tenant tenancy.ID, id int64,
 			return err
 		}
 		details, err := r.Details(plan.Details)
-		if err != nil || details == nil {
+		if err != nil {
 			return err
 		}
+		title, failure := r.Text(plan.Title), plan.Failure
+		if failure != nil {
+			failure = new(r.Text(*failure))
+		}
+		if details == nil && title == plan.Title && (failure == nil || *failure == *plan.Failure) {
+			return nil
+		}
+		if details == nil {
+			details = plan.Details
+		}
 		err = s.change(ctx, tenant, id, `
-			update change_plans set details = $3 where tenant_id = $1 and id = $2 and details = $4`, details, plan.Details)
+			update change_plans
+			   set details = $3, title = $4, failure = $5
+			 where tenant_id = $1 and id = $2 and details = $6 and failure is not distinct from $7`,
+			details, title, failure, plan.Details, plan.Failure)
 		if !errors.Is(err, ErrState) {
 			return err
 		}

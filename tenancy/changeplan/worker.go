@@ -25,8 +25,8 @@ const (
 )
 
 // RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns, and it pauses while requests need
-// the database: see pacer. Computing or comparing a plan cannot continue in another turn: if it takes longer than one, a
-// second worker does it, so that no tenant waits for it.
+// the database: see pacer. Comparing a plan cannot continue in another turn, nor can computing one, unless its kind
+// returns ErrPaused: if it takes longer than one, a second worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
@@ -87,7 +87,7 @@ func (s *Store) takeTurn(
 	if ctx.Err() == nil && (full || err == nil) {
 		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
 	}
-	failed := err != nil && !full && !errors.Is(err, errLong) && ctx.Err() == nil
+	failed := err != nil && !full && !errors.Is(err, errLong) && !errors.Is(err, ErrPaused) && ctx.Err() == nil
 	if failed {
 		logger.WarnContext(ctx, "a change plan failed", "tenant_id", tenant, "plan", plan, "error", err)
 	}
@@ -131,7 +131,8 @@ func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit t
 			err = s.Work(limited, tenant, id, nil)
 		}
 		waits := isQuota(err)
-		if err != nil && limited.Err() == nil && !waits && !errors.Is(err, ErrLost) {
+		later := waits || errors.Is(err, ErrLost) || errors.Is(err, ErrPaused)
+		if err != nil && limited.Err() == nil && !later {
 			return Plan{}, wrap(err, "carry out the plan %d", id)
 		}
 		plan, err := s.Get(ctx, tenant, id)
@@ -217,9 +218,13 @@ func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan
 	}
 }
 
-// failUnlessLong is fail, but after errLong it leaves the plan to the worker of long plans.
+// failUnlessLong is fail, but after errLong it leaves the plan to the worker of long plans, and after ErrPaused to a
+// later turn.
 func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
-	if !errors.Is(err, errLong) {
+	switch {
+	case errors.Is(err, ErrPaused):
+		return err
+	case !errors.Is(err, errLong):
 		return s.fail(ctx, tenant, plan, err)
 	}
 	return errors.Join(err, s.change(ctx, tenant, plan.ID, `
@@ -300,6 +305,10 @@ func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error
 
 // errLong ends work that takes longer than the turn of a tenant and cannot be continued later.
 var errLong = errors.New("the plan takes longer than a turn")
+
+// ErrPaused ends PlanFiles before the plan is complete, so that plans of other tenants can have the worker. PlanFiles is
+// called again in a later turn, with the details that it returned, if any, and must continue where it was.
+var ErrPaused = errors.New("the plan continues in a later turn")
 
 // limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges roles with
 // the worker of long plans if that worker is idle. Otherwise that worker starts the plan over.

@@ -163,13 +163,16 @@ func (i *instance) createServer(
 	go i.hooks.DeleteOldPeriodically(ctx, i.logger)
 }
 
+// pictureTurn is how long a plan may decode pictures before plans of other tenants go first.
+const pictureTurn = 30 * time.Second
+
 // newPlans returns the plans of imports and of changes. Pictures of imports are processed within the same limits as
 // uploaded ones.
 func newPlans(
 	cfg config.Config, db *tenancy.DB, store *media.Store, admitted *admission.Controller,
 ) *changeplan.Store {
 	return changeplan.New(db, imports.Kinds(db, imports.Pictures{
-		Store: store, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota),
+		Store: store, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota), Turn: pictureTurn,
 		Wait: func(ctx context.Context, tenant tenancy.ID) (release func(), err error) {
 			return admitted.Enter(tenant.User(), admission.Upload).Image(ctx)
 		},

@@ -1,4 +1,4 @@
-select from customers where tenant_id = $1 and number = $2 for update
+select name, email from customers where tenant_id = $1 and number = $2 for update
 
 -- Plan on PostgreSQL 15:
 --   LockRows
@@ -51,7 +51,6 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{customer}', c.c
 update customers
    set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
  where tenant_id = $1 and number = $2
-returning id
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Update on customers
