@@ -220,7 +220,8 @@ func drawPlanRows(r *rapid.T, label string, n int) []catalog.PlanRow {
 // withoutProduct returns the error of a row with nothing but stock, which cannot create a product.
 func withoutProduct(row catalog.PlanRow, err error) error {
 	invalid, is := errors.AsType[tenancy.InvalidError](err)
-	if !is || row.Stock == nil || row.Changes.Name.Set || row.Changes.Price.Set {
+	exists := invalid["name"] == nil // which only a new product requires
+	if !is || exists || row.Stock == nil || row.Changes.Name.Set || row.Changes.Price.Set {
 		return err
 	}
 	invalid = maps.Clone(invalid)

@@ -157,7 +157,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/customers/{id}":         {3, 7},
 	"GET /settings/t/{slug}/customers/{id}/data":    {21, 42},
 	"GET /settings/t/{slug}/customers/{id}/erase":   {2, 3},
-	"POST /settings/t/{slug}/customers/{id}/erase":  {34, 64}, // with a plan that erases from other plans
+	"POST /settings/t/{slug}/customers/{id}/erase":  {34, 65}, // with a plan that erases from other plans
 	"GET /settings/t/{slug}/keys":                   {3, 5},
 	"POST /settings/t/{slug}/keys":                  {9, 9},
 	"GET /settings/t/{slug}/keys/new":               {1, 1},
