@@ -184,9 +184,8 @@ func exitSignal(err error) syscall.Signal {
 	return 0
 }
 
-// pollTimeout is much longer than any condition takes on a busy machine, and than the two minutes after which Go collects
-// garbage although nothing is allocated.
-const pollTimeout = 3 * time.Minute
+// pollTimeout is much longer than any condition takes on a busy machine.
+const pollTimeout = 2 * time.Minute
 
 // poll yields every 10 ms. It fails the test after pollTimeout.
 func poll(t *testing.T) func(func(int) bool) {
