@@ -321,7 +321,7 @@ func TestAPlanShowsAKeyOnlyWhatItMayRead(t *testing.T) {
 }
 
 // A key that may only write imports sees the same of a plan, whether the file names what is stored or something else.
-// Each file has a row with errors of its own too.
+// Each file also has a row that is not valid, whatever is stored.
 func TestAPlanConfirmsNoGuess(t *testing.T) {
 	t.Parallel()
 	a := newImportAPI(t)

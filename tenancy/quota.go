@@ -78,8 +78,8 @@ func ReadQuota(ctx context.Context, db *DB, tenant ID) (Quota, error) {
 	return found[0], nil
 }
 
-// Take adds what a row would store, which is negative if it gets smaller: then it adds nothing. It returns a QuotaError and adds nothing if
-// the row does not fit.
+// Take adds what a row would store. A row that gets smaller adds nothing. It returns a QuotaError and adds nothing if the
+// row does not fit.
 func (q *Quota) Take(storage, records int64) error {
 	switch {
 	case storage > 0 && q.StorageLimit != nil && q.Storage+storage > *q.StorageLimit:

@@ -20,7 +20,7 @@ type Pictures struct {
 	Store  *media.Store
 	Memory int64 // of a child process that decodes one
 	Quota  int64 // of each tenant, in bytes
-	// Turn is how long an upload of an archive may decode pictures before plans of other tenants go first; 0 is no limit.
+	// Turn limits the time for which an archive decodes pictures. After it, plans of other tenants go first. 0 is no limit.
 	Turn time.Duration
 	// Wait waits until a picture may be decoded. It is called again after admission.ErrBusy. It may be nil.
 	Wait func(context.Context, tenancy.ID) (release func(), err error)

@@ -64,9 +64,11 @@ type Counts struct{ Created, Updated, Unchanged, Refused, Ignored int32 }
 
 // Rules are what differs between kinds.
 type Rules struct {
-	UndoDays      int        // how long a plan can be undone
-	MaxUnfinished int        // plans of a tenant that have files; 0 is no limit, also of all plans
-	TooMany       LimitError // if there are so many
+	UndoDays int // how long a plan can be undone
+	// MaxUnfinished limits the plans of a tenant that have files. A kind with 0 has no limit, and its plans do not count
+	// in the limit of all plans.
+	MaxUnfinished int
+	TooMany       LimitError // the error above MaxUnfinished
 	KeepsFiles    bool       // until the plan is applied, for PlanAgain
 }
 

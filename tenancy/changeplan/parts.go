@@ -247,7 +247,8 @@ func commitPart(
 			result.Created, result.Updated, result.Unchanged, result.Refused, result.Skipped, compress(result.Data))
 		b.Queue(`
 			update change_plans
-			   set next_part = next_part + $3, attempts = 0, failure = null, lease_until = clock_timestamp() + make_interval(secs => $4)
+			   set next_part = next_part + $3, attempts = 0, failure = null,
+			       lease_until = clock_timestamp() + make_interval(secs => $4)
 			 where tenant_id = $1 and id = $2`, tenant, id, move, leaseSeconds)
 	})
 }
