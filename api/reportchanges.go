@@ -39,35 +39,11 @@ func (s *Server) reportChanges(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	since := parsed(q, "since", readTime)
-	text, continues := q.take("after")
-	after, err := feed.ParseCursor(tenant(r), text)
-	q.check("after", err)
-	if since == nil && !continues && len(q.errs["since"]) == 0 {
-		q.errs.Add("since", "is required without after")
-	}
-	if since != nil && time.Until(*since) > maxClockSkew {
-		q.errs.Add("since", "must not be in the future")
-	}
-	limit := q.between("limit", 1, maxChanges, defaultChanges)
-	if err := q.err(); err != nil {
+	read, err := s.changesSince(r, q)
+	if err != nil {
 		return err
 	}
-	if !continues {
-		after, err = s.Feed.Since(r.Context(), tenant(r), *since)
-		if errors.Is(err, feed.ErrExpired) {
-			return &apiError{
-				code: CursorExpired, message: "Changes are no longer kept for that long. Send a later time as since.", cause: err,
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	read := feed.Query{After: after, IsStored: !continues, Types: changedTypes, Limit: limit}
-	if since != nil {
-		read.Since = *since
-	}
+	limit := read.Limit
 	found := []changedDays{}
 	meta := changesMeta{HasMore: true}
 	for begin := time.Now(); meta.HasMore && len(found) < limit && time.Since(begin) < maxDataTime; {
@@ -93,6 +69,40 @@ func (s *Server) reportChanges(w http.ResponseWriter, r *http.Request) error {
 			{"days", mapSlice(c.days, func(day time.Time) string { return day.Format(time.DateOnly) })},
 		}
 	}), jsonField{"meta", meta}))
+}
+
+// changesSince reads the parameters since, after and limit, and checks all parameters.
+func (s *Server) changesSince(r *http.Request, q *query) (read feed.Query, err error) {
+	since := parsed(q, "since", readTime)
+	text, continues := q.take("after")
+	after, err := feed.ParseCursor(tenant(r), text)
+	q.check("after", err)
+	if since == nil && !continues && len(q.errs["since"]) == 0 {
+		q.errs.Add("since", "is required without after")
+	}
+	if since != nil && time.Until(*since) > maxClockSkew {
+		q.errs.Add("since", "must not be in the future")
+	}
+	limit := q.between("limit", 1, maxChanges, defaultChanges)
+	if err := q.err(); err != nil {
+		return read, err
+	}
+	if !continues {
+		after, err = s.Feed.Since(r.Context(), tenant(r), *since)
+		if errors.Is(err, feed.ErrExpired) {
+			return read, &apiError{
+				code: CursorExpired, message: "Changes are no longer kept for that long. Send a later time as since.", cause: err,
+			}
+		}
+		if err != nil {
+			return read, err
+		}
+	}
+	read = feed.Query{After: after, IsStored: !continues, Types: changedTypes, Limit: limit}
+	if since != nil {
+		read.Since = *since
+	}
+	return read, nil
 }
 
 // changesSums reports whether an entry changed sums of its days. The other updates of an order add a refund, which has
