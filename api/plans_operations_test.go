@@ -158,7 +158,7 @@ func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string, row
 			t.Fatal(err)
 		}
 	}
-	s.exec(t, `select gin_clean_pending_list('products_search')`) // as autovacuum does, which is off
+	s.exec(t, `select gin_clean_pending_list('product_texts_search')`) // as autovacuum does, which is off
 	t.Logf("loaded %s in %v", tenant.Slug, time.Since(begin))
 }
 

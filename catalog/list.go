@@ -14,6 +14,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
 
 // Filter selects and sorts products. The zero value of a field does not filter.
@@ -54,7 +55,7 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products
 	}
 	var page Products
 	var err error
-	if patterns := searchPatterns(f.Search); len(patterns) > 0 {
+	if patterns := searchtext.Patterns(f.Search); len(patterns) > 0 {
 		page, err = s.search(ctx, tenant, f, patterns, limit, offset)
 	} else {
 		page, err = s.list(ctx, tenant, f, limit, offset)
@@ -314,7 +315,7 @@ func orderBy(o paging.Order, key, id string) string {
 	return clause
 }
 
-// search calls the function search_products, which may use the index of trigrams.
+// search calls the function find_products, which may use the index of trigrams.
 func (s *Store) search(
 	ctx context.Context, tenant tenancy.ID, f Filter, patterns []string, limit int, offset int64,
 ) (Products, error) {
@@ -345,8 +346,8 @@ func (s *Store) search(
 		// The setting passes the ids to the next query.
 		tenancy.QueueRows(b, &counts, `
 			select total as count, set_config('app.found', ids::text, true) as found
-			  from search_products($1, $2, $3, $4, $5, $6)`,
-			patterns, filters, sortColumn(f.Order), f.Order.Descending, limit, offset)
+			  from find_products($1, $2, $3, $4, $5, $6, $7)`,
+			patterns, earlierPatterns(f.Search), filters, sortColumn(f.Order), f.Order.Descending, limit, offset)
 		tenancy.QueueRows(b, &page.Items, productsOf("current_setting('app.found')::bigint[]"), tenant)
 	})
 	if err == nil {
@@ -355,9 +356,9 @@ func (s *Store) search(
 	return page, err
 }
 
-// searchPatterns returns a LIKE pattern for each word. A word of one or two characters
-// contains no trigram, so it matches at the start of a word only.
-func searchPatterns(search string) []string {
+// earlierPatterns returns the patterns for products.search, which finds the products of a tenant until all of them have
+// a text. A word of one or two characters contains no trigram, so it matches at the start of a word only.
+func earlierPatterns(search string) []string {
 	var patterns []string
 	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 	for word := range strings.FieldsSeq(strings.ToLower(search)) {

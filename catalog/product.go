@@ -9,8 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/searchtext"
+	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 // Product is a product with the names of its category, seller and warehouse.
@@ -306,8 +310,36 @@ func records(products ...Product) []byte {
 	return text.Bytes()
 }
 
-// searchText returns the value of products.search: a blank, then name, SKU and barcode
-// in lower case with single blanks between words. So every word follows a blank.
+// Texts are the texts that a search of products compares.
+var Texts = textfill.Kind{
+	Name: "product", Table: "products", Key: "sku", Fields: "array[o.name, o.sku, o.upc]",
+	Texts: "product_texts", ID: "product_id",
+}
+
+// queueTexts writes the texts of products.
+func queueTexts(b *pgx.Batch, tenant tenancy.ID, products ...Product) {
+	skus, texts := make([]string, len(products)), make([]string, len(products))
+	for i := range products {
+		skus[i], texts[i] = products[i].SKU, products[i].newText()
+	}
+	Texts.Queue(b, tenant, skus, texts)
+}
+
+// changesText reports whether two versions of a product have different texts.
+func changesText(before, after *Product) bool {
+	return before.Name != after.Name || before.SKU != after.SKU || !reflect.DeepEqual(before.UPC, after.UPC)
+}
+
+// newText returns the text that a search compares.
+func (p *Product) newText() string {
+	if p.UPC != nil {
+		return searchtext.Text(p.Name, p.SKU, *p.UPC)
+	}
+	return searchtext.Text(p.Name, p.SKU)
+}
+
+// searchText returns the value of products.search, which the earlier release compares: a blank, then name, SKU and
+// barcode in lower case with single blanks between words. So every word follows a blank.
 func (p *Product) searchText() string {
 	text := p.Name + " " + p.SKU
 	if p.UPC != nil {

@@ -236,6 +236,7 @@ func (s shop) mustSeed(t testing.TB) {
 			}
 		}
 	}
+	s.mustFill(t)
 }
 
 const seedProducts = `

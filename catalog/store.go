@@ -21,7 +21,7 @@
 //	others                    one of them
 //	tag with others           product_tags, then products  the same as for the ids
 //	updated_since             products and ledger          the same as for the ids
-//	search, any filter        search_products              search_products
+//	search, any filter        find_products                find_products
 //
 // Triggers write product_counts, facet_counts, product_tags and low_products, which the overview
 // reads. testdata/sql has the queries and their plans.
@@ -40,7 +40,7 @@
 //	products_seller_*            the four orders of a seller           405    353
 //	products_warehouse_*         the four orders of a warehouse        513    332
 //	products_changed             updated_since                         117     91
-//	products_search              search                               1018    746
+//	product_texts_search         search                               1018      0
 //	product_tags_pkey            changes of a product's tags           227     56
 //	product_tags_*               the four orders of a tag             1076    468
 //

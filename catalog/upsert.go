@@ -362,6 +362,7 @@ func (u *upsert) queueInserts(b *pgx.Batch, created []Product) *[]insertedRow {
 			return err
 		})
 	}
+	queueTexts(b, u.by.Tenant, created...)
 	return &inserted
 }
 

@@ -15,8 +15,8 @@ const verifyTimeout = 10 * time.Minute
 
 // Verify compares the stock of every product with the sum of its warehouses and with the last row of its ledger, and
 // each row of the ledger with the row before it. It compares the counts and tags that lists use, the low products that
-// the overview uses, and the size of all files of images with the products. It reads one snapshot of the database, and
-// returns at most limit differences of each kind.
+// the overview uses, and the size of all files of images with the products. It reads one snapshot of the database, then
+// the texts that a search compares, and returns at most limit differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
 	var stock, ledger, counts, tags, low, files []tenancy.Difference
 	err := s.db.Snapshot(ctx, tenant, tenancy.CustomPlan, verifyTimeout, func(b *pgx.Batch) {
@@ -30,7 +30,8 @@ func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]ten
 	if err != nil {
 		return nil, wrap(err, "verify the catalog")
 	}
-	return slices.Concat(stock, ledger, counts, tags, low, files), nil
+	texts, err := Texts.Verify(ctx, s.db, tenant, limit)
+	return slices.Concat(stock, ledger, counts, tags, low, files, texts), err
 }
 
 // verifyStockSQL compares the stock of products with their warehouses and their last ledger rows.

@@ -42,12 +42,18 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy
 		return p, s.addLookupErrors(ctx, by.Tenant, c, invalid)
 	}
 	p.Quantity = int32(c.Quantity.Value)
-	created, err := tenancy.One[Product](ctx, s.db, by.Tenant,
-		insertProduct+selectProducts+"\n  from p", p.arguments(by.Tenant, by.KeyID)...)
+	var created []Product
+	err := s.db.Run(ctx, by.Tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &created, insertProduct+selectProducts+"\n  from p", p.arguments(by.Tenant, by.KeyID)...)
+		queueTexts(b, by.Tenant, p)
+	})
 	if invalid := constraintError(err); invalid != nil {
 		return p, s.addLookupErrors(ctx, by.Tenant, c, invalid)
 	}
-	return created, wrap(err, "create product %q", p.SKU)
+	if err != nil {
+		return p, wrap(err, "create product %q", p.SKU)
+	}
+	return created[0], nil
 }
 
 // Precondition checks a product after it is locked and before it is changed. Its error,
@@ -108,6 +114,9 @@ func (s *Store) change(
 		if result = []Product{before}; !reflect.DeepEqual(before, after) {
 			types, fields := changedFields(&before, &after)
 			tenancy.QueueRows(b, &result, updateAndSelect, append(after.arguments(by.Tenant, id), types, fields)...)
+			if changesText(&before, &after) {
+				queueTexts(b, by.Tenant, after)
+			}
 			queueStockAndLedger(b, by, changes)
 		}
 		return nil
@@ -202,7 +211,7 @@ type productUpdate struct {
 
 // queueUpdates writes the updates, each of another product.
 func queueUpdates(b *pgx.Batch, by Actor, updates []productUpdate) {
-	var products []Product
+	var products, renamed []Product
 	var stock, removed []stockChange
 	for _, u := range updates {
 		switch {
@@ -213,12 +222,16 @@ func queueUpdates(b *pgx.Batch, by Actor, updates []productUpdate) {
 			queueQuantity(b, by.Tenant, u.after.ID, u.after.Quantity)
 		default:
 			products = append(products, u.after)
+			if changesText(&u.before, &u.after) {
+				renamed = append(renamed, u.after)
+			}
 		}
 		stock = append(stock, u.stock...)
 	}
 	if len(products) > 0 {
 		b.Queue(updateProducts, by.Tenant, records(products...))
 	}
+	queueTexts(b, by.Tenant, renamed...)
 	queueStockAndLedger(b, by, stock)
 	if len(removed) > 0 {
 		queueLedger(b, by, removed)

@@ -158,12 +158,12 @@ func TestLintOfANewerSchemaAcceptsWhatItDoesNotKnow(t *testing.T) {
 		{"a definer function that PUBLIC may execute", `create function added()` + definer,
 			[]string{"added: is a security definer function that PUBLIC may execute"}},
 		{"a table that the searching role reads", `
-			create policy search on orders for select to storeroom_search using (true);
-			grant select on orders to storeroom_search`, nil},
+			create policy search on sellers for select to storeroom_search using (true);
+			grant select on sellers to storeroom_search`, nil},
 		{"a table that the searching role changes", `
-			create policy search on orders to storeroom_search using (true);
-			grant select, update on orders to storeroom_search`,
-			[]string{"orders: grants UPDATE to storeroom_search", "orders: has the policy search besides the canonical one"}},
+			create policy search on sellers to storeroom_search using (true);
+			grant select, update on sellers to storeroom_search`,
+			[]string{"sellers: grants UPDATE to storeroom_search", "sellers: has the policy search besides the canonical one"}},
 		{"a table without a policy", `
 			create table added (tenant_id bigint primary key);
 			alter table added alter tenant_id set statistics 0;

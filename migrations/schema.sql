@@ -221,7 +221,7 @@ create table products (
     FOREIGN KEY (tenant_id, seller_id) REFERENCES sellers(tenant_id, id),
     FOREIGN KEY (tenant_id, warehouse_id) REFERENCES warehouses(tenant_id, id)
 ) with (fillfactor=90);
-comment on table products is 'Products. Prices are in cents. quantity is the sum of the stock in all warehouses. search is a blank, then name, SKU and UPC in lower case, with single blanks between words.';
+comment on table products is 'Products. Prices are in cents. quantity is the sum of the stock in all warehouses. search is what the earlier release compares: a blank, then name, SKU and UPC in lower case, with single blanks between words.';
 comment on column products.images is 'JSON array of {id, position, url} or {id, position, file, width, height, bytes}, in the order of the positions. A file is a name in the media storage.';
 comment on column products.changed_at is 'When the product last changed. Changes of stock do not count.';
 CREATE INDEX products_category_created ON products USING btree (tenant_id, category_id, status, created_at, id) WHERE category_id IS NOT NULL;
@@ -230,7 +230,6 @@ CREATE INDEX products_category_price ON products USING btree (tenant_id, categor
 CREATE INDEX products_category_sku ON products USING btree (tenant_id, category_id, status, sku, id) WHERE category_id IS NOT NULL;
 CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
-CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops) WITH (gin_pending_list_limit='256');
 CREATE INDEX products_seller_created ON products USING btree (tenant_id, seller_id, status, created_at, id) WHERE seller_id IS NOT NULL;
 CREATE INDEX products_seller_name ON products USING btree (tenant_id, seller_id, status, name, id) WHERE seller_id IS NOT NULL;
 CREATE INDEX products_seller_price ON products USING btree (tenant_id, seller_id, status, price, id) WHERE seller_id IS NOT NULL;
@@ -249,6 +248,8 @@ CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_loca
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
+CREATE TRIGGER queue_inserted_texts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text) EXECUTE FUNCTION queue_texts('product');
+CREATE TRIGGER queue_updated_texts AFTER UPDATE OF name, sku, upc ON products FOR EACH ROW WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text AND (old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.upc IS DISTINCT FROM new.upc)) EXECUTE FUNCTION queue_texts('product');
 CREATE TRIGGER record_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
 CREATE TRIGGER record_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
 CREATE TRIGGER record_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
@@ -442,6 +443,8 @@ create table customers (
 );
 comment on table customers is 'Customers. number is the id that the sender of the orders uses. An erased customer has no name and no e-mail.';
 CREATE INDEX customers_search ON customers USING gin (tenant_id, customer_text(number, name, email) gin_trgm_ops) WITH (gin_pending_list_limit='256');
+CREATE TRIGGER queue_inserted_texts AFTER INSERT ON customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text) EXECUTE FUNCTION queue_texts('customer');
+CREATE TRIGGER queue_updated_texts AFTER UPDATE OF number, name, email ON customers FOR EACH ROW WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text AND (old.number IS DISTINCT FROM new.number OR old.name IS DISTINCT FROM new.name OR old.email IS DISTINCT FROM new.email)) EXECUTE FUNCTION queue_texts('customer');
 CREATE TRIGGER record_deletes AFTER DELETE ON customers REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 CREATE TRIGGER record_inserts AFTER INSERT ON customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 CREATE TRIGGER record_updates AFTER UPDATE ON customers REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
@@ -525,15 +528,19 @@ comment on column orders.short is 'Whether the order took less from stock than i
 CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
+CREATE INDEX orders_search ON orders USING gin (tenant_id, number gin_trgm_ops) WITH (gin_pending_list_limit='256');
 CREATE TRIGGER record_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
 CREATE TRIGGER record_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
 alter table orders alter tenant_id set statistics 0, alter customer_id set statistics 0, alter placed_at set statistics 0, alter created_at set statistics 0;
 alter table orders enable row level security, force row level security;
+create policy search on orders for select to storeroom_search
+    using (true);
 create policy tenant on orders for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert, select on orders to storeroom_runtime;
+grant select (tenant_id, id, number) on orders to storeroom_search;
 
 create table order_items (
     tenant_id  bigint not null,
@@ -1362,6 +1369,70 @@ create policy tenant on quota_counts for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert, select, update on quota_counts to storeroom_runtime;
+
+create table product_texts (
+    tenant_id  bigint not null,
+    product_id bigint not null,
+    version    smallint not null,
+    text       text collate "C" not null,
+    PRIMARY KEY (tenant_id, product_id),
+    FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE
+) with (fillfactor=90);
+comment on table product_texts is 'What a search compares of a product: name, SKU and barcode, normalised by the package searchtext.';
+comment on column product_texts.version is 'The version of the rule that made the text.';
+CREATE INDEX product_texts_search ON product_texts USING gin (tenant_id, text gin_trgm_ops) WITH (gin_pending_list_limit='256');
+alter table product_texts alter tenant_id set statistics 0, alter text set statistics 0;
+alter table product_texts enable row level security, force row level security;
+create policy search on product_texts for select to storeroom_search
+    using (true);
+create policy tenant on product_texts for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on product_texts to storeroom_runtime;
+grant select on product_texts to storeroom_search;
+
+create table customer_texts (
+    tenant_id   bigint not null,
+    customer_id bigint not null,
+    version     smallint not null,
+    text        text collate "C" not null,
+    PRIMARY KEY (tenant_id, customer_id),
+    FOREIGN KEY (tenant_id, customer_id) REFERENCES customers(tenant_id, id) ON DELETE CASCADE
+) with (fillfactor=90);
+comment on table customer_texts is 'What a search compares of a customer: id, name and e-mail, normalised by the package searchtext. It is personal data.';
+comment on column customer_texts.version is 'The version of the rule that made the text.';
+CREATE INDEX customer_texts_search ON customer_texts USING gin (tenant_id, text gin_trgm_ops) WITH (gin_pending_list_limit='256');
+alter table customer_texts alter tenant_id set statistics 0, alter text set statistics 0;
+alter table customer_texts enable row level security, force row level security;
+create policy search on customer_texts for select to storeroom_search
+    using (true);
+create policy tenant on customer_texts for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on customer_texts to storeroom_runtime;
+grant select on customer_texts to storeroom_search;
+
+create table unfilled_texts (
+    tenant_id bigint not null,
+    id        bigint not null generated always as identity,
+    kind      text collate "C" not null,
+    first_id  bigint not null,
+    last_id   bigint not null,
+    PRIMARY KEY (tenant_id, kind, id),
+    CHECK (kind = ANY (ARRAY['product'::text, 'customer'::text])),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table unfilled_texts is 'Ranges of ids of products or customers that may lack a current text. Each statement of an instance of another release adds its own row, so that none waits for another. The task that fills the texts deletes them.';
+CREATE TRIGGER queue_task AFTER INSERT ON unfilled_texts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('fill_texts');
+alter table unfilled_texts alter tenant_id set statistics 0;
+alter table unfilled_texts enable row level security, force row level security;
+create policy search on unfilled_texts for select to storeroom_search
+    using (true);
+create policy tenant on unfilled_texts for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on unfilled_texts to storeroom_runtime;
+grant select on unfilled_texts to storeroom_search;
 
 create table schema_migrations (
     applied_at  timestamptz not null default now(),
@@ -4433,3 +4504,174 @@ begin
 end $function$;
 revoke execute on function recount_quotas(bigint,integer) from public;
 grant execute on function recount_quotas(bigint,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.queue_texts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if tg_op = 'INSERT' then
+        insert into unfilled_texts (tenant_id, kind, first_id, last_id)
+        select n.tenant_id, tg_argv[0], min(n.id), max(n.id) from new_rows n group by n.tenant_id;
+        return null;
+    end if;
+    if tg_argv[0] = 'product' then
+        delete from product_texts t where t.tenant_id = new.tenant_id and t.product_id = new.id;
+    else
+        delete from customer_texts t where t.tenant_id = new.tenant_id and t.customer_id = new.id;
+    end if;
+    insert into unfilled_texts (tenant_id, kind, first_id, last_id)
+    values (new.tenant_id, tg_argv[0], new.id, new.id);
+    return null;
+end $function$;
+revoke execute on function queue_texts() from public;
+
+CREATE OR REPLACE FUNCTION public.next_unfilled_tenant(after_tenant bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    tenant bigint := after_tenant;
+    is_unfilled boolean := false;
+begin
+    for visits in 1..100 loop
+        tenant := next_tenant_with_work('fill_texts', tenant);
+        exit when tenant is null;
+        perform set_config('app.tenant_id', tenant::text, true);
+        with seen as (
+            delete from tenants_with_work w where w.task = 'fill_texts' and w.tenant_id = tenant
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'fill_texts'
+         where exists (select from unfilled_texts u where u.tenant_id = tenant);
+        is_unfilled := found;
+        exit when is_unfilled;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+    return tenant;
+end $function$;
+revoke execute on function next_unfilled_tenant(bigint) from public;
+grant execute on function next_unfilled_tenant(bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.find_products(patterns text[], earlier_patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint, page_offset bigint)
+ RETURNS TABLE(ids bigint[], total bigint)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant     bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    conditions text := 't.tenant_id = $1';
+    beyond     text := 'true';
+    direction  text := case when descending then 'desc' else 'asc' end;
+    value      text;
+begin
+    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+        raise 'find_products: sort % of % patterns', sort, cardinality(patterns);
+    end if;
+    if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product' and u.first_id <= u.last_id) then
+        return query select s.ids, s.total from search_products(
+            earlier_patterns, narrow, sort, descending, page_limit, page_offset) s;
+        return;
+    end if;
+    foreach value in array patterns loop
+        conditions := conditions || format(' and t.text like %L', value);
+    end loop;
+    foreach value in array array['status', 'category_id', 'seller_id', 'warehouse_id'] loop
+        if narrow ? value then
+            conditions := conditions || format(' and p.%I = %L', value, narrow ->> value);
+        end if;
+    end loop;
+    if narrow ? 'tag' then
+        conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ? 'from' then
+        conditions := conditions || format(' and p.created_at >= %L', narrow ->> 'from');
+    end if;
+    if narrow ? 'before' then
+        conditions := conditions || format(' and p.created_at < %L', narrow ->> 'before');
+    end if;
+    if narrow ? 'since' then
+        conditions := conditions || format(' and p.updated_at >= %L', narrow ->> 'since');
+    end if;
+    if narrow ? 'after_id' then
+        beyond := format('(h.key, h.id) %s (%L, %L)', case when descending then '<' else '>' end,
+            narrow ->> 'after_key', narrow ->> 'after_id');
+    end if;
+    -- PostgreSQL reads the primary key, because no index of products contains updated_at. Without limit 1 it could begin
+    -- with the products.
+    return query execute format($q$
+        with hits as materialized (
+        select p.id, p.%1$I as key
+          from public.product_texts t
+         cross join lateral (
+               select id, status, category_id, seller_id, warehouse_id, tags, created_at, updated_at, name, sku, price
+                 from public.products
+                where tenant_id = $1 and id = t.product_id and updated_at >= '-infinity' limit 1) p
+         where %2$s
+        )
+        select array(select h.id from hits h where %3$s order by h.key %4$s, h.id %4$s limit $2 offset $3),
+               (select count(*) from hits)
+        $q$, sort, conditions, beyond, direction)
+        using tenant, page_limit, page_offset;
+end $function$;
+alter function find_products(text[],text[],jsonb,text,boolean,bigint,bigint) owner to storeroom_search;
+revoke execute on function find_products(text[],text[],jsonb,text,boolean,bigint,bigint) from public;
+grant execute on function find_products(text[],text[],jsonb,text,boolean,bigint,bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.find_customers(patterns text[], earlier_patterns text[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant     bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    conditions text := 't.tenant_id = $1';
+    pattern    text;
+    ids        bigint[];
+begin
+    if cardinality(patterns) = 0 then
+        raise 'find_customers: no patterns';
+    end if;
+    if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer' and u.first_id <= u.last_id) then
+        return case when cardinality(earlier_patterns) = 0 then '{}' else search_customers(earlier_patterns) end;
+    end if;
+    foreach pattern in array patterns loop
+        conditions := conditions || format(' and t.text like %L', pattern);
+    end loop;
+    execute 'select array(select t.customer_id from public.customer_texts t where ' || conditions
+            || ' order by t.customer_id)'
+       into ids
+      using tenant;
+    return ids;
+end $function$;
+alter function find_customers(text[],text[]) owner to storeroom_search;
+revoke execute on function find_customers(text[],text[]) from public;
+grant execute on function find_customers(text[],text[]) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.find_orders(pattern text, max_rows integer)
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    ids bigint[];
+begin
+    execute format($q$
+        with found as materialized ( -- planned without the limit
+        select o.id from public.orders o where o.tenant_id = $1 and o.number like %L
+        )
+        select array(select f.id from found f limit $2)$q$, pattern)
+       into ids
+      using nullif(current_setting('app.tenant_id', true), '')::bigint, max_rows + 1;
+    return case when cardinality(ids) <= max_rows then ids end;
+end $function$;
+alter function find_orders(text,integer) owner to storeroom_search;
+revoke execute on function find_orders(text,integer) from public;
+grant execute on function find_orders(text,integer) to storeroom_runtime;

@@ -20,7 +20,7 @@ import (
 
 // releasedSchemas are the numbers of migrations of releases: the first, without orders, and each after which what
 // orders store changed. An upgrade takes seconds, so the others are for the operational tests.
-var releasedSchemas = []int{3, 6, 12, 23, 38, 48}
+var releasedSchemas = []int{3, 6, 12, 23, 38, 48, 56}
 
 const firstWithOrders = 6
 

@@ -40,6 +40,8 @@ select w.tenant_id, c.id, s.id, w.id, 450, 'TEA-1', 'Green tea', 'active', 'new'
  where w.tenant_id = :tenant;
 insert into product_tags (tenant_id, tag, created_at, product_id)
 select p.tenant_id, 'organic', p.created_at, p.id from products p where p.tenant_id = :tenant;
+insert into product_texts (tenant_id, product_id, version, text)
+select p.tenant_id, p.id, 1, ' green  tea  tea- 1' from products p where p.tenant_id = :tenant;
 insert into low_products (tenant_id, product_id, quantity)
 select p.tenant_id, p.id, 0 from products p where p.tenant_id = :tenant;
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
@@ -54,6 +56,10 @@ update channels c
    set identifier = 'shop-:tenant', warehouse_id = (select w.id from warehouses w where w.tenant_id = c.tenant_id limit 1)
  where tenant_id = :tenant;
 insert into customers (tenant_id, number, name) values (:tenant, 'C-1', 'Ann');
+insert into customer_texts (tenant_id, customer_id, version, text)
+select c.tenant_id, c.id, 1, ' c- 1  ann' from customers c where c.tenant_id = :tenant;
+delete from unfilled_texts where tenant_id = :tenant; -- with them a search is that of the earlier release
+insert into unfilled_texts (tenant_id, kind, first_id, last_id) values (:tenant, 'product', 1, 0);
 insert into sold_products (tenant_id, product_id, sku, name)
 select p.tenant_id, p.id, p.sku, p.name from products p where p.tenant_id = :tenant;
 insert into orders
@@ -575,13 +581,29 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		return fmt.Sprintf("select from unnest(search_customers(array[%s])) id where id = %v",
 			quote(pattern), s.tables["customers"].a["id"])
 	}
+	find := func(pattern string) string {
+		return fmt.Sprintf(
+			"select from find_products(array[%s], '{x}', '{}', 'sku', false, 1000, 0) f where %v = any (f.ids) or f.total > 1",
+			quote(pattern), product)
+	}
+	findCustomers := func(pattern string) string {
+		return fmt.Sprintf("select from unnest(find_customers(array[%s], '{x}')) id where id = %v",
+			quote(pattern), s.tables["customers"].a["id"])
+	}
+	findOrders := func(pattern string) string {
+		return fmt.Sprintf("select from unnest(find_orders(%s, 1000)) id where id = %v",
+			quote(pattern), s.tables["orders"].a["id"])
+	}
 	resolve := func(hash string) string {
 		return fmt.Sprintf(`select from resolve_key(array[%s]);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, hash, quote(at.claimed()))
 	}
 	breaches := launch(t, s.ownerOfA, s.here(
 		attempt{"search_products", "search", search("%"), something},
-		attempt{"search_customers", "search", searchCustomers("%"), something})...)
+		attempt{"search_customers", "search", searchCustomers("%"), something},
+		attempt{"find_products", "search", find("%"), something},
+		attempt{"find_customers", "search", findCustomers("%"), something},
+		attempt{"find_orders", "search", findOrders("%"), something})...)
 	breaches = append(breaches, launch(t, at, s.here(
 		slices.Concat(s.removals("remove_facts"), s.removals("remove_sales"))...)...)...)
 	return append(breaches, launch(t, at, s.here(
@@ -596,6 +618,18 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			"search_customers", "inject into the search",
 			searchCustomers("%') or true or customer_text(number, name, email) like lower('%"), nothing,
 		},
+		attempt{"find_products", "search", find("%"), nothing},
+		attempt{"find_products", "inject into the search", find("%' or true or t.text like '%"), nothing},
+		attempt{
+			"find_products", "inject by a filter",
+			strings.Replace(find("%"), "'{}'", `'{"tag": "x'' = any (p.tags) or true or ''x"}'`, 1), nothing,
+		},
+		attempt{"find_customers", "search", findCustomers("%"), nothing},
+		attempt{"find_customers", "inject into the search", findCustomers("%' or true or t.text like '%"), nothing},
+		attempt{"find_orders", "search", findOrders("%"), nothing},
+		attempt{"find_orders", "inject into the search", findOrders("%' or true or o.number like '%"), nothing},
+		attempt{"next_unfilled_tenant", "keep the tenant", fmt.Sprintf(`select next_unfilled_tenant(%d);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
 		attempt{"resolve_key", "keep the tenant of a key", resolve(hashOfA), nothing},
 		attempt{"delete_expired_responses", "delete what has not expired", fmt.Sprintf(`select delete_expired_responses(%[1]d - 1, 10);
 			set local app.tenant_id = '%[1]d'; select from idempotency_keys where tenant_id = %[1]d`, s.a), something},

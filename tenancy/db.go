@@ -68,9 +68,10 @@ const (
 )
 
 const (
-	setTenant = `select set_config('app.tenant_id', $1, true)`
+	// app.text_version says that this program writes the texts of searches; see package textfill.
+	setTenant = `select set_config('app.tenant_id', $1, true), set_config('app.text_version', '1', true)`
 	// setTenantAndKey also sets the API key that package feed shows.
-	setTenantAndKey = `select set_config('app.tenant_id', $1, true), set_config('app.key_id', $2, true)`
+	setTenantAndKey = setTenant + `, set_config('app.key_id', $2, true)`
 )
 
 // setting is the value of app.tenant_id. A query without a tenant is a programming

@@ -108,6 +108,12 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 		{"the search does not quote a pattern", "search_products", "%L", "''%s''"},
 		{"the search of customers ignores the tenant", "search_customers", "'tenant_id = $1'", "'$1 is not distinct from $1'"},
 		{"the search of customers does not quote a pattern", "search_customers", "lower(%L)", "lower(''%s'')"},
+		{"finding products ignores the tenant", "find_products", "tenant_id = $1", "tenant_id = tenant_id"},
+		{"finding customers ignores the tenant", "find_customers", "tenant_id = $1", "tenant_id = tenant_id"},
+		{"finding customers does not quote a pattern", "find_customers", "%L", "''%s''"},
+		{"finding orders ignores the tenant", "find_orders", "tenant_id = $1", "tenant_id = tenant_id"},
+		{"finding orders does not quote a pattern", "find_orders", "%L", "''%s''"},
+		{"next_unfilled_tenant leaves the tenant set", "next_unfilled_tenant", "'app.tenant_id', before", "'app.nothing', before"},
 		{"resolve_key leaves the tenant of the key set", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
 		{
 			"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'",

@@ -137,8 +137,8 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 		want := map[string]string{
 			"db.system.name": "postgresql", "db.query.summary": "INSERT categories; SELECT categories",
 			"db.operation.batch.size": "3",
-			"db.query.text": "select set_config('app.tenant_id', $1, true); " + insertCategory +
-				"; select name from categories where tenant_id = $1 and name = $2",
+			"db.query.text": "select set_config('app.tenant_id', $1, true), set_config('app.text_version', '1', true); " +
+				insertCategory + "; select name from categories where tenant_id = $1 and name = $2",
 		}
 		if diff := cmp.Diff(want, attributesOf(spans[0])); diff != "" || spans[0].Name() != want["db.query.summary"] ||
 			spans[0].Status().Code != codes.Unset {

@@ -15,8 +15,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 // database has the URLs of three roles for one database.
@@ -223,11 +226,32 @@ func generate(
 	if err != nil {
 		return err
 	}
+	if err := fillTexts(ctx, conn, d.runtime); err != nil {
+		return err
+	}
 	if err := execFile(ctx, conn, "record.sql", pgx.NamedArgs{"version": version}); err != nil {
 		return err
 	}
 	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", tenants, time.Since(started).Seconds())
 	return nil
+}
+
+// fillTexts stores what searches compare. No trigger has queued the generated rows.
+func fillTexts(ctx context.Context, conn *pgx.Conn, runtime string) error {
+	if _, err := conn.Exec(ctx, `
+		with queued as (
+		insert into unfilled_texts (tenant_id, kind, first_id, last_id)
+		select t.id, k.kind, 0, 9223372036854775807 from tenants t, unnest('{product,customer}'::text[]) k (kind)
+		)
+		insert into tenants_with_work (tenant_id, task) select id, 'fill_texts' from tenants`); err != nil {
+		return fmt.Errorf("queue the search texts: %w", err)
+	}
+	db, err := tenancy.Open(ctx, runtime)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return textfill.Fill(ctx, db, catalog.Texts, sales.Texts)
 }
 
 // copyTenants creates the copies of shops, and returns the number of all tenants.

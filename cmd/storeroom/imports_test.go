@@ -19,13 +19,13 @@ var allowedImports = map[string][]string{
 	"cmd/bench": {
 		"api", "api/imports", "api/settings", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage",
 		"migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission",
-		"tenancy/money", "tenancy/people",
+		"tenancy/money", "tenancy/people", "tenancy/textfill",
 	},
 	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit", "tenancy"},
 	"cmd/storeroom/server": {
 		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "keys",
 		"keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/admission",
-		"tenancy/changeplan", "tenancy/feed", "tenancy/feed/webhooks", "tenancy/people",
+		"tenancy/changeplan", "tenancy/feed", "tenancy/feed/webhooks", "tenancy/people", "tenancy/textfill",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
@@ -49,7 +49,7 @@ var allowedImports = map[string][]string{
 	},
 	"api/settings/chart":   {},
 	"api/settings/browser": {}, // tests
-	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},
+	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging", "tenancy/searchtext", "tenancy/textfill"},
 	"catalog/media":        {"catalog/media/avif", "tenancy"},
 	"catalog/media/avif":   {},
 	"keys":                 {"tenancy"},
@@ -58,7 +58,10 @@ var allowedImports = map[string][]string{
 	"reports/export": {
 		"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money",
 	},
-	"reports/sales":         {"catalog", "reports/sums", "tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging"},
+	"reports/sales": {
+		"catalog", "reports/sums", "tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+		"tenancy/searchtext", "tenancy/textfill",
+	},
 	"reports/sums":          {"tenancy/money"},
 	"tenancy":               {"tenancy/admission"},
 	"tenancy/admission":     {"tenancy/threads"},
@@ -70,6 +73,8 @@ var allowedImports = map[string][]string{
 	"tenancy/money":         {},
 	"tenancy/paging":        {},
 	"tenancy/people":        {"tenancy", "tenancy/admission"},
+	"tenancy/searchtext":    {},
+	"tenancy/textfill":      {"tenancy", "tenancy/searchtext"},
 	"tenancy/threads":       {},
 	"tenancy/tenancytest":   {"migrations", "tenancy"},
 	"ratelimit":             {},
@@ -107,6 +112,8 @@ var domain = []string{
 	"tenancy/money",
 	"tenancy/paging",
 	"tenancy/people",
+	"tenancy/searchtext",
+	"tenancy/textfill",
 	"tenancy/threads",
 }
 

@@ -116,7 +116,7 @@ var budgets = []struct {
 
 	{
 		"POST /api/products",
-		testRequest{path: "/api/products", body: numbered(productJSON, "x"), save: "product", want: 201}, 1, 2,
+		testRequest{path: "/api/products", body: numbered(productJSON, "x"), save: "product", want: 201}, 1, 3,
 	},
 	{
 		"POST /api/products",
@@ -124,11 +124,11 @@ var budgets = []struct {
 			path: "/api/products", body: `{"sku":"` + mark + `-sku-y","name":"` + mark + `","price":1}`,
 			save: "other product", want: 201,
 		},
-		1, 2,
+		1, 3,
 	},
 	{
 		"POST /api/products/bulk",
-		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 3, 11,
+		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 3, 12,
 	},
 	{
 		"GET /api/products",
@@ -143,7 +143,7 @@ var budgets = []struct {
 	},
 	{
 		"PATCH /api/products/{id}",
-		testRequest{path: "/api/products/{product}", body: `{"name":"` + mark + ` other"}`, want: 200}, 2, 6,
+		testRequest{path: "/api/products/{product}", body: `{"name":"` + mark + ` other"}`, want: 200}, 2, 7,
 	},
 	{"DELETE /api/products/{id}", testRequest{path: "/api/products/{other product}", want: 204}, 2, 8},
 	{"GET /api/products/export", testRequest{path: "/api/products/export?search=" + mark, want: 200}, 4, 10},
@@ -245,7 +245,7 @@ var budgets = []struct {
 		testRequest{path: "/api/orders?per_page=100&customer_id=" + mark + "&channel=" + mark, want: 200}, 1, 4,
 	},
 	{"GET /api/orders/export", testRequest{path: "/api/orders/export?format=xlsx", want: 200}, 4, 12},
-	{"GET /api/order-items/export", testRequest{path: "/api/order-items/export?search=" + mark, want: 200}, 10, 14},
+	{"GET /api/order-items/export", testRequest{path: "/api/order-items/export?search=" + mark, want: 200}, 12, 16},
 	{"GET /api/refunds/export", testRequest{path: "/api/refunds/export?channel=" + mark, want: 200}, 5, 14},
 	{"GET /api/orders/{number}", testRequest{path: "/api/orders/" + mark + "-order-x", want: 200}, 1, 4},
 	{

@@ -145,7 +145,7 @@ var pageBudgets = map[string][2]int{
 	"POST /settings/t/{slug}/confirm":               {3, 4},
 	"GET /settings/t/{slug}/products.csv":           {5, 11},
 	"GET /settings/t/{slug}/products.xlsx":          {3, 10},
-	"GET /settings/t/{slug}/orders.csv":             {10, 13},
+	"GET /settings/t/{slug}/orders.csv":             {12, 15},
 	"GET /settings/t/{slug}/orders.xlsx":            {4, 12},
 	"GET /settings/t/{slug}/order_items.csv":        {5, 13},
 	"GET /settings/t/{slug}/refunds.csv":            {5, 13},
@@ -157,7 +157,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/customers/{id}":         {3, 7},
 	"GET /settings/t/{slug}/customers/{id}/data":    {21, 42},
 	"GET /settings/t/{slug}/customers/{id}/erase":   {2, 3},
-	"POST /settings/t/{slug}/customers/{id}/erase":  {34, 65}, // with a plan that erases from other plans
+	"POST /settings/t/{slug}/customers/{id}/erase":  {34, 66}, // with a plan that erases from other plans
 	"GET /settings/t/{slug}/keys":                   {3, 5},
 	"POST /settings/t/{slug}/keys":                  {9, 9},
 	"GET /settings/t/{slug}/keys/new":               {1, 1},

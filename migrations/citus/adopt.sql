@@ -125,8 +125,9 @@ begin
         part := replace(d.definition, 'tg_table_name', 'regexp_replace(tg_table_name, ''_[0-9]+$'', '''')'); -- of a shard
         -- A view needs privileges on all of its columns, and storeroom_search has those on some.
         if exists (select from storeroom_citus.definitions o where o.kind = 'owner' and o.name = d.name) then
-            part := regexp_replace(part, '\mpublic\.products\M', storeroom_citus.shard_of('public.products', shard));
-            part := regexp_replace(part, '\mpublic\.customers\M', storeroom_citus.shard_of('public.customers', shard));
+            part := regexp_replace(part, '\mpublic\.products\M', storeroom_citus.shard_of('public.products', shard), 'g');
+            part := regexp_replace(part, '\mpublic\.customers\M', storeroom_citus.shard_of('public.customers', shard), 'g');
+            part := regexp_replace(part, '\mpublic\.orders\M', storeroom_citus.shard_of('public.orders', shard), 'g');
         end if;
         foreach parent in array '{changes,webhook_deliveries}'::text[] loop -- its partitions are those of the shard
             if strpos(part, quote_literal('public.' || parent)) > 0 then
@@ -134,7 +135,7 @@ begin
                                 quote_literal(storeroom_citus.shard_of('public.' || parent, shard)));
             end if;
         end loop;
-        part := regexp_replace(part, '\mpublic\.(?!(products|customers|changes|webhook_deliveries)_\d+)', home || '.', 'g');
+        part := regexp_replace(part, '\mpublic\.(?!(products|customers|orders|changes|webhook_deliveries)_\d+)', home || '.', 'g');
         execute replace(part, '''public''', quote_literal(home) || ', ''public''');
         execute format('revoke execute on function %I.%s from public', home, d.name);
     end loop;

@@ -75,8 +75,9 @@ problems (object, problem) as (
       from tables t
       join pg_policy p on p.polrelid = t.oid
      where p.polname <> 'tenant'
-       and not (($1::boolean or t.name in ('products', 'customers')) and p.polname = 'search' and p.polcmd = 'r'
-                and p.polroles = array[to_regrole('storeroom_search')::oid])
+       and not (($1::boolean or t.name in ('products', 'customers', 'product_texts', 'customer_texts', 'unfilled_texts', 'orders'))
+                 and p.polname = 'search' and p.polcmd = 'r'
+                 and p.polroles = array[to_regrole('storeroom_search')::oid])
     union all
     select t.name, 'keeps statistics of ' || a.attname || ', so that the plans for a new tenant depend on ANALYZE'
       from tables t
@@ -126,7 +127,8 @@ problems (object, problem) as (
                 'reserve_media', 'claim_unused_media', 'forget_unused_media',
                 'claim_change_plan', 'claim_due_change_plan', 'count_due_change_plans', 'queue_task',
                 'delete_expired_change_plans', 'record_facts', 'remove_facts', 'remove_sales', 'count_returns',
-                'search_products', 'search_customers', 'schema_version', 'password_parameters', 'begin_session',
+                'search_products', 'search_customers', 'find_products', 'find_customers', 'find_orders',
+                'next_unfilled_tenant', 'schema_version', 'password_parameters', 'begin_session',
                 'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password', 'sign_in',
                 'log_failed_sign_in',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
@@ -166,7 +168,8 @@ problems (object, problem) as (
     select g.name, 'grants ' || g.privilege_type || ' to storeroom_search'
       from granted g
      where g.grantee = to_regrole('storeroom_search')::oid
-       and not (($1::boolean or g.name in ('products', 'customers')) and g.privilege_type = 'SELECT')
+       and not (($1::boolean or g.name in ('products', 'customers', 'product_texts', 'customer_texts', 'unfilled_texts', 'orders'))
+                 and g.privilege_type = 'SELECT')
     union all
     select r.rolname::text, v.problem
       from pg_roles r

@@ -11,6 +11,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
 
 // StoredCustomer is a stored customer.
@@ -62,11 +63,7 @@ func (s *Store) ListCustomers(ctx context.Context, tenant tenancy.ID, f Customer
 	q.Where("c.tenant_id = %s", tenant)
 	search := strings.TrimSpace(f.Search) != ""
 	if search {
-		patterns := customerPatterns(f.Search)
-		if len(patterns) == 0 {
-			return page, nil
-		}
-		found := "search_customers(" + q.Arg(patterns) + ")"
+		found := "find_customers(" + q.Arg(searchtext.Patterns(f.Search)) + ", " + q.Arg(earlierPatterns(f.Search)) + ")"
 		count, id = "\nselect cardinality("+found+")::bigint as count where $1::bigint > 0", "found.id"
 		from = "unnest(" + found + `) found (id)
  cross join lateral (select * from customers where tenant_id = $1 and id = found.id limit 1) c`

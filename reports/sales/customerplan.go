@@ -110,7 +110,7 @@ func (s *Store) ApplyCustomers(
 				created = append(created, c.ID)
 			}
 		}
-		queueCustomers(q, tenant, customers)
+		queueCustomers(q, tenant, customers, stored)
 		return nil
 	})
 	if err != nil {
@@ -164,6 +164,7 @@ func (s *Store) UndoCustomers(
 			ids[c.Number] = c.ID
 		}
 		var deleted []int64
+		var restored []Customer
 		for _, c := range changes {
 			old, exists := before[c.ID]
 			id, isUnused := ids[c.ID]
@@ -178,12 +179,14 @@ func (s *Store) UndoCustomers(
 					update customers
 					   set name = $3, email = $4, updated_at = now()
 					 where tenant_id = $1 and number = $2`, tenant, c.ID, c.OldName, c.OldEmail)
+				restored = append(restored, Customer{ID: c.ID, Name: c.OldName, Email: c.OldEmail})
 			case !isUnused:
 				kept = append(kept, tenancy.Kept{Key: c.ID, Reason: "has orders"})
 			default:
 				deleted = append(deleted, id)
 			}
 		}
+		queueCustomerTexts(q, tenant, restored)
 		if len(deleted) > 0 {
 			queueRemove(q, plan, Facts{}, deleted)
 		}

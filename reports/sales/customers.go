@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/searchtext"
+	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 // EnsureCustomers adds missing customers and updates names and e-mails that differ. A
@@ -43,7 +45,7 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 				count.Created++
 			}
 		}
-		queueCustomers(q, tenant, changed)
+		queueCustomers(q, tenant, changed, stored)
 		return nil
 	})
 	if err != nil {
@@ -111,7 +113,8 @@ func queueStoredCustomers(q *pgx.Batch, tenant tenancy.ID, numbers []string, sto
 		tenant, numbers)
 }
 
-func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
+// queueCustomers writes customers and their texts. stored has those that exist.
+func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer, stored []storedCustomer) {
 	if len(customers) == 0 {
 		return
 	}
@@ -128,13 +131,63 @@ func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
 		column(customers, func(c Customer) *string { return c.Name }),
 		column(customers, func(c Customer) *string { return c.Email }),
 		column(customers, func(c Customer) *time.Time { return c.ErasedAt }))
+	before, after := customersByNumber(stored), slices.Clone(customers)
+	for i, c := range after {
+		old := before[c.ID]
+		after[i].Name, after[i].Email = cmp.Or(c.Name, old.Name), cmp.Or(c.Email, old.Email)
+	}
+	queueCustomerTexts(q, tenant, after)
 }
 
-// customerPatterns returns a LIKE pattern for each word of a search, or none if a word has no letter
-// or digit. A word without three consecutive letters or digits contains no trigram, so it matches
-// at the start of a word only.
-func customerPatterns(search string) []string {
-	var patterns []string
+// Texts are the texts that a search of customers compares.
+var Texts = textfill.Kind{
+	Name: "customer", Table: "customers", Key: "number", Fields: "array[o.number, o.name, o.email]",
+	Texts: "customer_texts", ID: "customer_id",
+}
+
+// queueCustomerTexts writes the texts of customers after their names and e-mails. If another transaction has changed
+// what this one read without a lock, the text is emptied and queued to be filled.
+func queueCustomerTexts(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
+	if len(customers) == 0 {
+		return
+	}
+	texts := make([]string, len(customers))
+	for i, c := range customers {
+		fields := []string{c.ID}
+		for _, field := range []*string{c.Name, c.Email} {
+			if field != nil {
+				fields = append(fields, *field)
+			}
+		}
+		texts[i] = searchtext.Text(fields...)
+	}
+	q.Queue(`
+		with c as materialized (
+		select c.id, u.text, (c.name, c.email) is not distinct from (u.name, u.email) as is_same
+		  from unnest($3::text[], $4::text[], $5::text[], $6::text[]) u (number, name, email, text)
+		 cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c
+		), queued as (
+		insert into unfilled_texts (tenant_id, kind, first_id, last_id)
+		select $1, 'customer', id, id from c where not is_same
+		)
+		insert into customer_texts as t (tenant_id, customer_id, version, text)
+		select $1, id, case when is_same then $2::smallint else 0 end, case when is_same then text else '' end
+		  from c
+		    on conflict (tenant_id, customer_id) do update
+		   set version = excluded.version, text = excluded.text
+		 where (t.version, t.text) is distinct from (excluded.version, excluded.text)`,
+		tenant, searchtext.Version,
+		column(customers, func(c Customer) string { return c.ID }),
+		column(customers, func(c Customer) *string { return c.Name }),
+		column(customers, func(c Customer) *string { return c.Email }),
+		texts)
+}
+
+// earlierPatterns returns the patterns for customer_text, which finds the customers of a tenant until all of them have a
+// text: a LIKE pattern for each word of a search, or none if a word has no letter or digit. A word without three
+// consecutive letters or digits contains no trigram, so it matches at the start of a word only.
+func earlierPatterns(search string) []string {
+	patterns := []string{}
 	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 	for word := range strings.FieldsSeq(search) {
 		longest := 0
@@ -143,7 +196,7 @@ func customerPatterns(search string) []string {
 		}
 		switch {
 		case longest == 0:
-			return nil
+			return []string{}
 		case longest < 3:
 			patterns = append(patterns, "% "+escape.Replace(word)+"%")
 		default:

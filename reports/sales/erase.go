@@ -40,6 +40,7 @@ func (s *Store) EraseCustomer(
 			update customers
 			   set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
 			 where tenant_id = $1 and number = $2`, tenant, id)
+		queueCustomerTexts(q, tenant, []Customer{{ID: id}})
 		for _, add := range also {
 			if err := add(q, names[0]); err != nil {
 				return err

@@ -57,7 +57,7 @@ func (b *orderBatch) queueReferences(q *pgx.Batch, orders []*orderRow) {
 			select $1, c, c from unnest($2::text[]) c
 			on conflict do nothing`, b.tenant, distinct(channels))
 	}
-	queueCustomers(q, b.tenant, changedCustomers(customers, b.customers))
+	queueCustomers(q, b.tenant, changedCustomers(customers, b.customers), b.customers)
 }
 
 func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {

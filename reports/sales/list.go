@@ -26,7 +26,7 @@ type Filter struct {
 	// UpdatedSince is the time of the last change: the order, its last refund or its
 	// cancellation was stored.
 	UpdatedSince time.Time
-	// Search is the start of a number. With SearchCustomers it may also be words that the id,
+	// Search is a part of a number. With SearchCustomers it may also be words that the id,
 	// the name and the e-mail of the customer contain.
 	Search          string
 	SearchCustomers bool
@@ -35,6 +35,7 @@ type Filter struct {
 	Keyset          bool             // continue at After instead of at Page.Number
 	After           *paging.Position // nil starts at the first order
 	withoutTotal    bool
+	numbers         *[]int64 // the ids of the orders whose numbers Search finds, if they are few
 }
 
 // Orders is a page of orders.

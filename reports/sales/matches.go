@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
 
 // A list with a search or UpdatedSince has two strategies. One finds all matches with their indexes and sorts them. The
@@ -34,6 +36,9 @@ func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (p
 
 // readMatchesAtOnce counts the matches for each page. A walk without a total only finds out whether they are few.
 func (s *Store) readMatchesAtOnce(ctx context.Context, tenant tenancy.ID, f Filter, page *Orders) error {
+	if err := s.findNumbers(ctx, tenant, &f); err != nil {
+		return err
+	}
 	q := f.query(tenant)
 	sql := f.count(q)
 	if f.withoutTotal {
@@ -55,6 +60,29 @@ func (s *Store) readMatchesAtOnce(ctx context.Context, tenant tenancy.ID, f Filt
 	}
 	page.Items, err = tenancy.All[StoredOrder](ctx, s.db, tenant, q.page(f), q.Args...)
 	return err
+}
+
+// findNumbers sets f.numbers with the index of parts of numbers. It has no parts of less than three characters, for which
+// find_orders reads the index of all numbers of the tenant.
+func (s *Store) findNumbers(ctx context.Context, tenant tenancy.ID, f *Filter) error {
+	if f.Search == "" {
+		return nil
+	}
+	found, err := tenancy.One[struct {
+		IDs   []int64
+		IsFew bool
+	}](ctx, s.db, tenant, `
+		select coalesce(ids, '{}') as ids, ids is not null as is_few
+		  from find_orders($1, $2) f (ids)`, numberPattern(f.Search), fewMatches)
+	if found.IsFew {
+		f.numbers = &found.IDs
+	}
+	return err
+}
+
+// numberPattern returns the LIKE pattern for numbers that contain a text.
+func numberPattern(search string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(search) + "%"
 }
 
 // countFew returns a query that counts until there are more than a few matches.
@@ -140,42 +168,51 @@ func (q *orderQuery) changed(f Filter) string {
 
 // found returns the query for the orders that a search finds.
 func (q *orderQuery) found(f Filter) string {
-	byNumber := q.numberFound(f)
-	sql := `
-       select o.* from orders o where tenant_id = $1 and ` + byNumber
-	patterns := f.customerPatterns()
-	if len(patterns) == 0 {
+	var sql string
+	if f.numbers == nil {
+		sql = `
+       select o.* from orders o where tenant_id = $1 and ` + q.numberFound(f)
+	} else {
+		sql = `
+       select o.*
+         from unnest(` + q.Arg(*f.numbers) + `::bigint[]) numbered (id)
+        cross join lateral (
+              select * from orders where tenant_id = $1 and id = numbered.id and revenue >= 0 limit 1) o`
+	}
+	if !f.SearchCustomers {
 		return sql
 	}
 	return sql + `
         union all
        select o.*
-         from unnest(search_customers(` + q.Arg(patterns) + `)) customer (id)
+         from unnest(find_customers(` + q.Arg(searchtext.Patterns(f.Search)) + `, ` + q.Arg(earlierPatterns(f.Search)) + `)
+              ) customer (id)
         cross join lateral (
               select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-        where not (` + byNumber + `)`
+        where not (` + q.numberFound(f) + `)`
 }
 
-// numberFound is the condition that a search finds the number of an order o. No number contains U+10FFFF, so
-// it ends the range of those with the prefix.
+// numberFound is the condition that a search finds the number of an order o.
 func (q *orderQuery) numberFound(f Filter) string {
-	return "o.number >= " + q.Arg(f.Search) + " and o.number < " + q.Arg(f.Search+"\U0010FFFF")
+	return "o.number like " + q.Arg(numberPattern(f.Search))
 }
 
 // customerFound returns the alternative that a search finds the customer of an order o.
 func (q *orderQuery) customerFound(f Filter) string {
-	patterns := f.customerPatterns()
-	if len(patterns) == 0 {
+	if !f.SearchCustomers {
 		return ""
 	}
+	earlier := q.Arg(earlierPatterns(f.Search))
 	return `
-        or (select customer_text(number, name, email) from customers where tenant_id = $1 and id = o.customer_id)
-           like all (array(select lower(pattern) from unnest(` + q.Arg(patterns) + `::text[]) pattern))`
-}
-
-func (f Filter) customerPatterns() []string {
-	if !f.SearchCustomers {
-		return nil
-	}
-	return customerPatterns(f.Search)
+        or case when (select id
+                        from unfilled_texts
+                       where tenant_id = $1 and kind = 'customer' and first_id <= last_id
+                       limit 1) is null
+                then (select text from customer_texts where tenant_id = $1 and customer_id = o.customer_id)
+                     like all (` + q.Arg(searchtext.Patterns(f.Search)) + `::text[])
+                else ` + earlier + `::text[] <> '{}'
+                     and (select customer_text(number, name, email)
+                            from customers
+                           where tenant_id = $1 and id = o.customer_id)
+                         like all (array(select lower(pattern) from unnest(` + earlier + `::text[]) pattern)) end`
 }

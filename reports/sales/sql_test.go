@@ -12,6 +12,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -22,6 +23,9 @@ func TestTheSQLOfSales(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	s.mustSeed(t)
+	if err := textfill.Fill(t.Context(), s.DB, sales.Texts); err != nil {
+		t.Fatal(err)
+	}
 	golden := tenancytest.NewSQL(t, s.Database, *update)
 	after := paging.Position{Value: "2026-02-01T00:00:00Z", ID: 700}
 	afterNumber := paging.Position{Value: "N-00700"}

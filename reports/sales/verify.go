@@ -24,7 +24,9 @@ func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]ten
 	if err != nil {
 		return nil, fmt.Errorf("verify sales: %w", err)
 	}
-	return found[:min(limit, len(found))], nil
+	found = found[:min(limit, len(found))]
+	texts, err := Texts.Verify(ctx, s.db, tenant, limit-len(found))
+	return append(found, texts...), err
 }
 
 func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found []tenancy.Difference, err error) {

@@ -154,3 +154,18 @@ select p.id, p.created_at, p.updated_at,
 --     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
+
+insert into product_texts as t (tenant_id, product_id, version, text)
+select $1, o.id, $2, u.text
+  from unnest($3::text[], $4::text[]) u (key, text)
+ cross join lateral (select * from products where tenant_id = $1 and sku = u.key limit 1) o
+    on conflict (tenant_id, product_id) do update
+   set version = excluded.version, text = excluded.text
+ where (t.version, t.text) is distinct from (excluded.version, excluded.text)
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on product_texts
+--     Nested Loop Inner
+--       Function Scan
+--       Limit
+--         Index Only Scan using products_tenant_id_sku_key on products

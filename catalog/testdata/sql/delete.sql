@@ -100,6 +100,12 @@ DELETE FROM ONLY "public"."low_products" WHERE $1 OPERATOR(pg_catalog.=) "tenant
 --   ModifyTable Delete on low_products
 --     Index Scan using low_products_pkey on low_products
 
+DELETE FROM ONLY "public"."product_texts" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "product_id"
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Delete on product_texts
+--     Index Scan using product_texts_pkey on product_texts
+
 select public.take_slot(o.tenant_id)                   from old_rows o limit 1
 
 -- Plan on PostgreSQL 15:

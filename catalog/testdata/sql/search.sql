@@ -1,10 +1,26 @@
-with hits as materialized (select p.id, p.created_at as key from public.products p where p.tenant_id = $1 and p.search like '%blue%' and p.search like '%lamp%')
+exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product' and u.first_id <= u.last_id)
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
+
+with hits as materialized (
+select p.id, p.created_at as key
+  from public.product_texts t
+ cross join lateral (
+       select id, status, category_id, seller_id, warehouse_id, tags, created_at, updated_at, name, sku, price
+         from public.products
+        where tenant_id = $1 and id = t.product_id and updated_at >= '-infinity' limit 1) p
+ where t.tenant_id = $1 and t.text like '%blue%' and t.text like '%lamp%'
+)
 select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3),
        (select count(*) from hits)
 
 -- Plan on PostgreSQL 15:
---   Bitmap Heap Scan on products (CTE hits)
---     Bitmap Index Scan using products_search
+--   Nested Loop Inner (CTE hits)
+--     Bitmap Heap Scan on product_texts
+--       Bitmap Index Scan using product_texts_search
+--     Limit
+--       Index Scan using products_pkey on products
 --   Limit (InitPlan)
 --     Sort
 --       CTE Scan on hits
@@ -12,10 +28,10 @@ select array(select h.id from hits h where true order by h.key asc, h.id asc lim
 --     CTE Scan on hits
 
 select total as count, set_config('app.found', ids::text, true) as found
-  from search_products($1, $2, $3, $4, $5, $6)
+  from find_products($1, $2, $3, $4, $5, $6, $7)
 
 -- Plan on PostgreSQL 15:
---   Function Scan on search_products
+--   Function Scan on find_products
 
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,

@@ -265,6 +265,21 @@ select id, sku, warehouse_id, quantity
 --     ModifyTable Insert on inventory_adjustments (CTE ledger)
 --       CTE Scan on p
 
+insert into product_texts as t (tenant_id, product_id, version, text)
+select $1, o.id, $2, u.text
+  from unnest($3::text[], $4::text[]) u (key, text)
+ cross join lateral (select * from products where tenant_id = $1 and sku = u.key limit 1) o
+    on conflict (tenant_id, product_id) do update
+   set version = excluded.version, text = excluded.text
+ where (t.version, t.text) is distinct from (excluded.version, excluded.text)
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on product_texts
+--     Nested Loop Inner
+--       Function Scan
+--       Limit
+--         Index Only Scan using products_tenant_id_sku_key on products
+
 update public.product_tags
   set status = new.status, name = new.name, sku = new.sku, price = new.price
 where tenant_id = new.tenant_id and product_id = new.id

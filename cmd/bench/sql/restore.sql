@@ -22,6 +22,8 @@ delete from idempotency_keys;
 
 delete from api_keys;
 
+delete from unfilled_texts;
+
 set session_replication_role = replica;
 
 with deleted as (
@@ -29,6 +31,8 @@ with deleted as (
 )
 delete from order_items i using deleted
  where i.tenant_id = deleted.tenant_id and i.order_id = deleted.id;
+
+delete from customer_texts where customer_id > (select customer from bench.generated);
 
 delete from customers where id > (select customer from bench.generated);
 

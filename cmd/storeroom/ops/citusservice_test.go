@@ -336,6 +336,41 @@ func TestCitusOfExistingTenants(t *testing.T) {
 	c.storeroom(t, "verify", "--all")
 }
 
+// A cluster with tenants of the previous release gets the new schema. All their rows and figures stay, and searches find
+// what it stored.
+func TestCitusOfThePreviousRelease(t *testing.T) {
+	current := use(t, mustBuildPrevious(t))
+	c, h := newCitusService(t, 2)
+	i := h.startInstance(t, freePort(t))
+	var keys []key
+	for n := range 3 {
+		keys = append(keys, h.tenant(t, fmt.Sprintf("tenant-%d", n), 1000))
+		mustStock(t, newClient(t, i.base, keys[n].Key, false))
+	}
+	i.signal(t, syscall.SIGTERM)
+	i.mustExit(t)
+	program = current
+	c.storeroom(t, "migrate")
+	c.storeroom(t, "verify", "--all")
+	i = h.startInstance(t, freePort(t))
+	await(t, time.Minute, "the texts of searches", func() bool {
+		return h.texts(t, `select count(*)::text from unfilled_texts`)[0] == "0"
+	})
+	for _, k := range keys {
+		client := newClient(t, i.base, k.Key, false)
+		client.must(t, "POST", "/api/products", map[string]any{"sku": "NEW", "name": "Café", "price": 1}, nil)
+		for path, want := range map[string]int{
+			"/api/products?search=stock-0": 10, "/api/products?search=cafe": 1, "/api/orders?search=2&per_page=100": 12,
+		} {
+			var found []map[string]any
+			if client.must(t, "GET", path, nil, &found); len(found) != want {
+				t.Errorf("%s finds %d, want %d", path, len(found), want)
+			}
+		}
+	}
+	c.storeroom(t, "verify", "--all")
+}
+
 // moveAll moves each shard group to the other worker, in turn while writes continue and while they wait.
 func (c *citusCluster) moveAll(t *testing.T) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 )
 
 // previousRelease is the commit of the release before this one. Change it with each release.
-const previousRelease = "470bb0a69a646a34453a5adcd42b4fe119c4d746"
+const previousRelease = "1be837389c104687931b126e0e2969cc5beefd3a"
 
 // mustBuildPrevious builds the program of the previous release from the history of the repository.
 func mustBuildPrevious(t *testing.T) string {
@@ -107,6 +107,11 @@ func TestThePreviousReleaseServesOnTheNewSchema(t *testing.T) {
 	restarted := h.startInstances(t, 1) // goes back
 	work("BACK", restarted...)
 	verify("the previous release wrote again")
-	time.Sleep(time.Second) // for background work of both
+	filled := func() bool { return h.texts(t, `select count(*)::text from unfilled_texts`)[0] == "0" }
+	for deadline := time.Now().Add(time.Minute); !filled(); time.Sleep(time.Second) {
+		if time.Now().After(deadline) {
+			t.Fatal("the new release does not fill the texts that the previous one leaves out")
+		}
+	}
 	verify("later")
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 const (
@@ -154,6 +155,7 @@ func (i *instance) createServer(
 	for _, task := range tenancy.Tasks {
 		go task.RunPeriodically(ctx, i.db, i.logger)
 	}
+	go textfill.FillPeriodically(ctx, i.db, i.logger, catalog.Texts, sales.Texts)
 	go i.media.DeleteUnusedPeriodically(ctx, i.db, i.logger)
 	go i.db.KeepDiskReserve(ctx, int64(cfg.DatabaseLimit), i.logger)
 	go plans.RunPeriodically(ctx, i.logger)
@@ -190,13 +192,28 @@ func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*tenanc
 	}
 	err = checkPooler(ctx, db)
 	if err == nil {
-		err = db.Conn(ctx, func(conn *pgx.Conn) error { return checkDatabase(ctx, conn, "DATABASE_URL", logger) })
+		err = db.Conn(ctx, func(conn *pgx.Conn) error {
+			if err := checkDatabase(ctx, conn, "DATABASE_URL", logger); err != nil {
+				return err
+			}
+			return reportUnindexed(ctx, conn, logger)
+		})
 	}
 	if err != nil {
 		db.Close()
 		return nil, explainPooler(err)
 	}
 	return db, nil
+}
+
+// reportUnindexed logs the scripts that searches have no index for.
+func reportUnindexed(ctx context.Context, conn *pgx.Conn, logger *slog.Logger) error {
+	scripts, err := textfill.Unindexed(ctx, conn)
+	if err == nil && len(scripts) > 0 {
+		logger.WarnContext(ctx, "searches for words of these scripts use no index, because LC_CTYPE of the database "+
+			"does not have their letters; a database with LC_CTYPE C.UTF-8 has them", "scripts", scripts)
+	}
+	return err
 }
 
 func checkReplica(logger *slog.Logger) func(context.Context, *pgx.Conn) error {

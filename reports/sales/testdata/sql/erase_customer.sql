@@ -56,6 +56,38 @@ update customers
 --   ModifyTable Update on customers
 --     Index Scan using customers_tenant_id_number_key on customers
 
+insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on tenants_with_work
+--     Aggregate
+--       Named Tuplestore Scan
+
+with c as materialized (
+select c.id, u.text, (c.name, c.email) is not distinct from (u.name, u.email) as is_same
+  from unnest($3::text[], $4::text[], $5::text[], $6::text[]) u (number, name, email, text)
+ cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c
+), queued as (
+insert into unfilled_texts (tenant_id, kind, first_id, last_id)
+select $1, 'customer', id, id from c where not is_same
+)
+insert into customer_texts as t (tenant_id, customer_id, version, text)
+select $1, id, case when is_same then $2::smallint else 0 end, case when is_same then text else '' end
+  from c
+    on conflict (tenant_id, customer_id) do update
+   set version = excluded.version, text = excluded.text
+ where (t.version, t.text) is distinct from (excluded.version, excluded.text)
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on customer_texts
+--     Nested Loop Inner (CTE c)
+--       Function Scan
+--       Limit
+--         Index Scan using customers_tenant_id_number_key on customers
+--     ModifyTable Insert on unfilled_texts (CTE queued)
+--       CTE Scan on c
+--     CTE Scan on c
+
 select key from idempotency_keys where tenant_id = $1 and position($2::bytea in body) > 0 order by key
 
 -- Plan on PostgreSQL 15:

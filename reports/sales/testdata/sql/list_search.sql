@@ -1,13 +1,36 @@
+with found as materialized ( -- planned without the limit
+select o.id from public.orders o where o.tenant_id = $1 and o.number like '%N-007%'
+)
+select array(select f.id from found f limit $2)
+
+-- Plan on PostgreSQL 15:
+--   Bitmap Heap Scan on orders (CTE found)
+--     Bitmap Index Scan using orders_search
+--   Limit (InitPlan)
+--     CTE Scan on found
+
+select coalesce(ids, '{}') as ids, ids is not null as is_few
+  from find_orders($1, $2) f (ids)
+
+-- Plan on PostgreSQL 15:
+--   Function Scan on find_orders
+
 select
        (select count(*)
          from (
-              select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+              select o.*
+                from unnest($2::bigint[]) numbered (id)
+               cross join lateral (
+                     select * from orders where tenant_id = $1 and id = numbered.id and revenue >= 0 limit 1) o
               ) o
         where o.tenant_id = $1) as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
---     Index Only Scan using orders_tenant_id_number_key on orders
+--     Nested Loop Inner
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using orders_pkey on orders
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
@@ -18,13 +41,16 @@ select o.id, o.number, o.placed_at, o.channel,
          from (
               select o.id, o.placed_at
                 from (
-                     select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+                     select o.*
+                       from unnest($2::bigint[]) numbered (id)
+                      cross join lateral (
+                            select * from orders where tenant_id = $1 and id = numbered.id and revenue >= 0 limit 1) o
                      ) o
                where o.tenant_id = $1
               offset 0
               ) o
         order by o.placed_at asc, o.id asc
-        limit $4 offset $5
+        limit $3 offset $4
        )) with ordinality page (id, place)
  cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
   left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
@@ -40,7 +66,10 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Nested Loop Left
 --     Limit (InitPlan)
 --       Sort
---         Index Scan using orders_tenant_id_number_key on orders
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Limit
+--             Index Scan using orders_pkey on orders
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

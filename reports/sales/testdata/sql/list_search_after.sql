@@ -1,32 +1,61 @@
-select array(select id from public.customers where tenant_id = $1 and customer_text(number, name, email) like lower('%customer%') order by id)
+with found as materialized ( -- planned without the limit
+select o.id from public.orders o where o.tenant_id = $1 and o.number like '%customer%'
+)
+select array(select f.id from found f limit $2)
+
+-- Plan on PostgreSQL 15:
+--   Bitmap Heap Scan on orders (CTE found)
+--     Bitmap Index Scan using orders_search
+--   Limit (InitPlan)
+--     CTE Scan on found
+
+select coalesce(ids, '{}') as ids, ids is not null as is_few
+  from find_orders($1, $2) f (ids)
+
+-- Plan on PostgreSQL 15:
+--   Function Scan on find_orders
+
+exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer' and u.first_id <= u.last_id)
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
+
+select array(select t.customer_id from public.customer_texts t where t.tenant_id = $1 and t.text like '%customer%' order by t.customer_id)
 
 -- Plan on PostgreSQL 15:
 --   Sort (InitPlan)
---     Bitmap Heap Scan on customers
---       Bitmap Index Scan using customers_search
+--     Bitmap Heap Scan on customer_texts
+--       Bitmap Index Scan using customer_texts_pkey
 
 select
        (select count(*)
          from (
-              select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+              select o.*
+                from unnest($2::bigint[]) numbered (id)
+               cross join lateral (
+                     select * from orders where tenant_id = $1 and id = numbered.id and revenue >= 0 limit 1) o
                union all
               select o.*
-                from unnest(search_customers($4)) customer (id)
+                from unnest(find_customers($3, $4)
+                     ) customer (id)
                cross join lateral (
                      select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-               where not (o.number >= $2 and o.number < $3)
+               where not (o.number like $5)
               ) o
         where o.tenant_id = $1
-          and (o.created_at >= $5
+          and (o.created_at >= $6
                or (select max(created_at) from refunds
-                    where tenant_id = $1 and order_id = o.id and amount >= 0) >= $5
+                    where tenant_id = $1 and order_id = o.id and amount >= 0) >= $6
                or (select created_at from cancellations
-                    where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $5)) as count
+                    where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $6)) as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
 --     Append
---       Index Scan using orders_tenant_id_number_key on orders
+--       Nested Loop Inner
+--         Function Scan on unnest
+--         Limit
+--           Index Scan using orders_pkey on orders
 --         Aggregate (SubPlan)
 --           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 --         Index Scan using cancellations_pkey on cancellations (SubPlan)
@@ -54,9 +83,18 @@ select o.id, o.number, o.placed_at, o.channel,
                     where tenant_id = $1 and order_id = o.id and amount >= 0) >= $3
                or (select created_at from cancellations
                     where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $3)
-          and (o.number >= $4 and o.number < $5
-               or (select customer_text(number, name, email) from customers where tenant_id = $1 and id = o.customer_id)
-                  like all (array(select lower(pattern) from unnest($6::text[]) pattern)))
+          and (o.number like $4
+               or case when (select id
+                               from unfilled_texts
+                              where tenant_id = $1 and kind = 'customer' and first_id <= last_id
+                              limit 1) is null
+                       then (select text from customer_texts where tenant_id = $1 and customer_id = o.customer_id)
+                            like all ($6::text[])
+                       else $5::text[] <> '{}'
+                            and (select customer_text(number, name, email)
+                                   from customers
+                                  where tenant_id = $1 and id = o.customer_id)
+                                like all (array(select lower(pattern) from unnest($5::text[]) pattern)) end)
         order by o.number asc
         limit $7 offset $8
        )) with ordinality page (id, place)
@@ -73,12 +111,15 @@ select o.id, o.number, o.placed_at, o.channel,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Left
 --     Limit (InitPlan)
+--       Limit (InitPlan)
+--         Index Scan using unfilled_texts_pkey on unfilled_texts
 --       Function Scan on unnest (InitPlan)
 --       Limit
 --         Index Scan using orders_tenant_id_number_key on orders
 --         Aggregate (SubPlan)
 --           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 --         Index Scan using cancellations_pkey on cancellations (SubPlan)
+--         Index Scan using customer_texts_pkey on customer_texts (SubPlan)
 --         Index Scan using customers_pkey on customers (SubPlan)
 --     Nested Loop Inner
 --       Nested Loop Left

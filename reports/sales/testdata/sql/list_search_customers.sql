@@ -1,27 +1,56 @@
-select array(select id from public.customers where tenant_id = $1 and customer_text(number, name, email) like lower('%customer%') and customer_text(number, name, email) like lower('% 17%') order by id)
+with found as materialized ( -- planned without the limit
+select o.id from public.orders o where o.tenant_id = $1 and o.number like '%customer 17%'
+)
+select array(select f.id from found f limit $2)
+
+-- Plan on PostgreSQL 15:
+--   Bitmap Heap Scan on orders (CTE found)
+--     Bitmap Index Scan using orders_search
+--   Limit (InitPlan)
+--     CTE Scan on found
+
+select coalesce(ids, '{}') as ids, ids is not null as is_few
+  from find_orders($1, $2) f (ids)
+
+-- Plan on PostgreSQL 15:
+--   Function Scan on find_orders
+
+exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'customer' and u.first_id <= u.last_id)
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
+
+select array(select t.customer_id from public.customer_texts t where t.tenant_id = $1 and t.text like '%customer%' and t.text like '% 17%' order by t.customer_id)
 
 -- Plan on PostgreSQL 15:
 --   Sort (InitPlan)
---     Bitmap Heap Scan on customers
---       Bitmap Index Scan using customers_search
+--     Bitmap Heap Scan on customer_texts
+--       Bitmap Index Scan using customer_texts_pkey
 
 select
        (select count(*)
          from (
-              select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+              select o.*
+                from unnest($2::bigint[]) numbered (id)
+               cross join lateral (
+                     select * from orders where tenant_id = $1 and id = numbered.id and revenue >= 0 limit 1) o
                union all
               select o.*
-                from unnest(search_customers($4)) customer (id)
+                from unnest(find_customers($3, $4)
+                     ) customer (id)
                cross join lateral (
                      select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-               where not (o.number >= $2 and o.number < $3)
+               where not (o.number like $5)
               ) o
         where o.tenant_id = $1) as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
 --     Append
---       Index Only Scan using orders_tenant_id_number_key on orders
+--       Nested Loop Inner
+--         Function Scan on unnest
+--         Limit
+--           Index Scan using orders_pkey on orders
 --       Nested Loop Inner
 --         Function Scan on unnest
 --         Index Scan using orders_customer on orders
@@ -35,19 +64,23 @@ select o.id, o.number, o.placed_at, o.channel,
          from (
               select o.id, o.placed_at
                 from (
-                     select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+                     select o.*
+                       from unnest($2::bigint[]) numbered (id)
+                      cross join lateral (
+                            select * from orders where tenant_id = $1 and id = numbered.id and revenue >= 0 limit 1) o
                       union all
                      select o.*
-                       from unnest(search_customers($4)) customer (id)
+                       from unnest(find_customers($3, $4)
+                            ) customer (id)
                       cross join lateral (
                             select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-                      where not (o.number >= $2 and o.number < $3)
+                      where not (o.number like $5)
                      ) o
                where o.tenant_id = $1
               offset 0
               ) o
         order by o.placed_at desc, o.id desc
-        limit $5 offset $6
+        limit $6 offset $7
        )) with ordinality page (id, place)
  cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
   left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
@@ -64,7 +97,10 @@ select o.id, o.number, o.placed_at, o.channel,
 --     Limit (InitPlan)
 --       Sort
 --         Append
---           Index Scan using orders_tenant_id_number_key on orders
+--           Nested Loop Inner
+--             Function Scan on unnest
+--             Limit
+--               Index Scan using orders_pkey on orders
 --           Nested Loop Inner
 --             Function Scan on unnest
 --             Index Scan using orders_customer on orders
