@@ -9,4 +9,5 @@ const (
 	planOtherOrders = 50_000 // of the other tenant
 	planRefunded    = 20
 	planCancelled   = 50
+	planPagesFloor  = 30_000 // PostgreSQL reads as many from its cache in about 25 ms
 )

@@ -9,4 +9,5 @@ const (
 	planOtherOrders = 2_000 // of the other tenant
 	planRefunded    = 6
 	planCancelled   = 6
+	planPagesFloor  = 300
 )

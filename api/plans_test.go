@@ -23,8 +23,7 @@ const (
 	planRuns = 2 // of each operation; the cheapest counts
 	// More than twice the time or the pages is an error only above these. The time of a short operation has varied from
 	// 18 to 40 ms on a busy machine.
-	planTimeFloor  = 60 * time.Millisecond
-	planPagesFloor = 300
+	planTimeFloor = 60 * time.Millisecond
 )
 
 // PostgreSQL has no statistics of a tenant that is newer than the last ANALYZE. Every
@@ -65,13 +64,12 @@ func TestPlansDoNotDependOnStatistics(t *testing.T) {
 			t.Errorf("%s: %s", name, fault)
 		}
 		for query, plan := range b.plans {
-			if strings.Contains(query, "p.search like '% zq%'") {
-				continue // the index has one trigram of a word of two letters, so both plans cost nearly the same
-			}
 			if other, ok := a.plans[query]; ok && plan != other {
 				t.Errorf("%s:\n%s\nbefore ANALYZE:\n%safter it:\n%s", name, query, plan, other)
 			}
-			if other, ok := empty[name].plans[query]; ok && plan != other {
+			// A search is planned anew for each pattern, and reads a few texts by their keys.
+			isSearch := strings.Contains(query, "t.text like")
+			if other, ok := empty[name].plans[query]; ok && plan != other && !isSearch {
 				t.Errorf("%s:\n%s\nwith rows:\n%swithout rows:\n%s", name, query, plan, other)
 			}
 		}
@@ -161,7 +159,7 @@ func (n planNode) shape(indent string, small []string, limited bool) string {
 		return indent + "Scan all of " + n.Relation + "\n"
 	case slices.Contains([]string{"Sort", "Incremental Sort"}, n.Type):
 		limited = false
-	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan", "Memoize"}, n.Type):
+	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan", "Memoize", "Hash"}, n.Type):
 	default:
 		kind, index := scanKind.ReplaceAllString(n.Type, "Scan"), n.Index
 		if kind == "Unique" {
@@ -173,6 +171,9 @@ func (n planNode) shape(indent string, small []string, limited bool) string {
 		line = indent + strings.Join(strings.Fields(kind+" "+n.Join+" "+index+" "+n.CTE), " ") + "\n"
 		limited = n.Type == "Limit" || n.Type == "Merge Append"
 		indent += "  "
+	}
+	if n.Type == "Hash Join" && n.Join == "Inner" { // which of both is hashed depends on their sizes
+		slices.SortFunc(n.Plans, func(a, b planNode) int { return cmp.Compare(a.shape("", small, false), b.shape("", small, false)) })
 	}
 	for _, child := range n.Plans {
 		line += child.shape(indent, small, limited)

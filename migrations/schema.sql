@@ -4644,8 +4644,9 @@ begin
     foreach pattern in array patterns loop
         conditions := conditions || format(' and t.text like %L', pattern);
     end loop;
-    execute 'select array(select t.customer_id from public.customer_texts t where ' || conditions
-            || ' order by t.customer_id)'
+    -- The order must not make PostgreSQL read the texts by their ids.
+    execute 'with found as materialized (select t.customer_id as id from public.customer_texts t where ' || conditions
+            || ') select array(select f.id from found f order by f.id)'
        into ids
       using tenant;
     return ids;

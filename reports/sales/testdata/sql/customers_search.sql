@@ -3,12 +3,13 @@ exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'cu
 -- Plan on PostgreSQL 15:
 --   Index Scan using unfilled_texts_pkey on unfilled_texts (InitPlan)
 
-select array(select t.customer_id from public.customer_texts t where t.tenant_id = $1 and t.text like '%customer%' and t.text like '% 17%' order by t.customer_id)
+with found as materialized (select t.customer_id as id from public.customer_texts t where t.tenant_id = $1 and t.text like '%customer%' and t.text like '% 17%') select array(select f.id from found f order by f.id)
 
 -- Plan on PostgreSQL 15:
+--   Bitmap Heap Scan on customer_texts (CTE found)
+--     Bitmap Index Scan using customer_texts_pkey
 --   Sort (InitPlan)
---     Bitmap Heap Scan on customer_texts
---       Bitmap Index Scan using customer_texts_pkey
+--     CTE Scan on found
 
 select cardinality(find_customers($2, $3))::bigint as count where $1::bigint > 0
 
