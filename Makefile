@@ -45,7 +45,7 @@ test-ops: go ## run the operational tests: servers killed under load, rolling re
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
 	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -parallel 1 -timeout 60m -run "^Test(PlansDo|AReaderOfChanges|Released)" ./api ./reports && \
 		exec go test -tags ops -p 1 -count=1 -v -timeout 90m \
-			./catalog/media ./tenancy/feed/webhooks ./cmd/bench ./cmd/storeroom/ops ./ratelimit ./deploy/...'
+			./catalog/media ./tenancy/webhooks ./cmd/bench ./cmd/storeroom/ops ./ratelimit ./deploy/...'
 
 # The packages of the service on a cluster, then the tests of the cluster.
 test-citus: test-servers ## run the tests on a Citus cluster of three nodes (STOREROOM_CITUS or STOREROOM_CITUS_SOURCE says where Citus is)
@@ -64,7 +64,7 @@ race: test-servers ## run the tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race -timeout 30m -skip '^Test(LargePicturesAreRefused|AChildHasAMemoryLimit)' ./...
 
 screenshots: test-servers ## write screenshots of every settings page, and those of the README, to .local/screenshots
-	@exec bin/with-servers go test -count=1 -run '^Test(EveryPage|AnImport)' ./api/settings/browser -screenshots '$(CURDIR)/.local/screenshots'
+	@exec bin/with-servers go test -count=1 -run '^Test(EveryPage|AnImport)' ./api/pages/browser -screenshots '$(CURDIR)/.local/screenshots'
 
 bench: build ## run benchmarks on 1,000,000 products and 2,000,000 orders (10 minutes, 6 more the first time): make bench BENCH='-run ^get -clients 8', with BENCH='-against main' beside another commit, with BENCH=-duckdb beside DuckDB
 	@sh deploy/local/install.sh postgresql redis

@@ -21,10 +21,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/ratelimit"
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/people"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // mustHold acquires n times as that user, until the test ends.
@@ -84,10 +84,10 @@ func (a *testAPI) patient(t *testing.T, change ...func(*Server)) *testAPI {
 }
 
 // withoutDatabaseTimeouts returns a database where requests wait for locks until their deadline.
-func withoutDatabaseTimeouts(t *testing.T) *tenancytest.Database {
+func withoutDatabaseTimeouts(t *testing.T) *dbtest.Database {
 	t.Helper()
-	d := tenancytest.New(t)
-	d.DB = tenancytest.MustOpen(t, d.URL+"&lock_timeout=0&statement_timeout=0")
+	d := dbtest.New(t)
+	d.DB = dbtest.MustOpen(t, d.URL+"&lock_timeout=0&statement_timeout=0")
 	return d
 }
 
@@ -149,7 +149,7 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 }
 
 // mustSignIn creates a member of a tenant and returns the cookie of a session.
-func (a *testAPI) mustSignIn(t *testing.T, tenant tenancy.Tenant) (cookie string) {
+func (a *testAPI) mustSignIn(t *testing.T, tenant tenants.Tenant) (cookie string) {
 	t.Helper()
 	email, password := fmt.Sprintf("%s@%x.example", tenant.Slug, rand.Uint64()), "correct horse battery"
 	if _, err := people.New(a.Admin).CreateMember(t.Context(), tenant.ID, email, people.Owner, password); err != nil {

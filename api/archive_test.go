@@ -16,7 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // mustStorePicture adds an image with a file to a product, and returns the path of the file.
@@ -84,7 +84,7 @@ func TestArchive(t *testing.T) {
 		t.Errorf("the page = %d %v", page.StatusCode, page.Header)
 	}
 	var actors []string
-	log, _, err := tenancy.AuditLog(t.Context(), a.DB, a.tenant.ID, "archive.export", 1, 10)
+	log, _, err := tenants.AuditLog(t.Context(), a.DB, a.tenant.ID, "archive.export", 1, 10)
 	for _, entry := range log {
 		actors = append(actors, entry.Actor)
 	}
@@ -192,7 +192,7 @@ func TestExportsOfCustomersAreInTheAuditLog(t *testing.T) {
 		a.try(t, c)
 	}
 	var got []string
-	log, _, err := tenancy.AuditLog(t.Context(), a.DB, a.tenant.ID, "customer.export", 1, 10)
+	log, _, err := tenants.AuditLog(t.Context(), a.DB, a.tenant.ID, "customer.export", 1, 10)
 	for _, entry := range slices.Backward(log) {
 		got = append(got, fmt.Sprint(entry.Actor, ": ", entry.Target, " ", entry.Details["filters"]))
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 func TestAPIRequiresAValidKey(t *testing.T) {
@@ -323,7 +323,7 @@ func TestUnavailablePostgreSQL(t *testing.T) {
 	a.try(t, call{path: "/healthz", key: "-", wantStatus: 200})
 }
 
-func databaseName(t testing.TB, d *tenancytest.Database) string {
+func databaseName(t testing.TB, d *dbtest.Database) string {
 	t.Helper()
 	u, err := url.Parse(d.URL)
 	if err != nil {

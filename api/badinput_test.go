@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // writes are the routes that read a body; the first {id} is a product's.
@@ -770,7 +770,7 @@ func TestRealWorldRows(t *testing.T) {
 
 func dirtyRows(t *testing.T) []map[string]string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(tenancytest.SharedData(t, "dirty"), "dirty_catalog.csv"))
+	f, err := os.Open(filepath.Join(dbtest.SharedData(t, "dirty"), "dirty_catalog.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}

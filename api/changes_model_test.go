@@ -18,6 +18,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -81,7 +82,7 @@ func (h *history) write(ctx context.Context, random *rand.Rand) {
 			continue
 		}
 		for range 1 + random.IntN(3) {
-			if err = h.change(shared, random); err != nil && tenancy.SQLState(err) != "" {
+			if err = h.change(shared, random); err != nil && db.SQLState(err) != "" {
 				break // the connection or a lock
 			}
 			time.Sleep(time.Duration(random.IntN(8)) * time.Millisecond)
@@ -105,7 +106,7 @@ func (h *history) change(ctx context.Context, random *rand.Rand) error {
 	switch random.IntN(12) {
 	case 0, 1:
 		var categories []struct{ ID int64 }
-		if categories, err = tenancy.All[struct{ ID int64 }](ctx, h.DB, h.tenant,
+		if categories, err = db.All[struct{ ID int64 }](ctx, h.DB, h.tenant,
 			`select id from categories where tenant_id = $1`, h.tenant); err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (h *history) change(ctx context.Context, random *rand.Rand) error {
 		return err
 	case 6:
 		var found []struct{ ID int64 }
-		if found, err = tenancy.All[struct{ ID int64 }](ctx, h.DB, h.tenant,
+		if found, err = db.All[struct{ ID int64 }](ctx, h.DB, h.tenant,
 			`select id from categories where tenant_id = $1 limit 1`, h.tenant); err != nil || len(found) == 0 {
 			return err
 		}
@@ -246,7 +247,7 @@ func (r *feedReader) readAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unreadable, err := tenancy.All[struct{ Count int }](t.Context(), r.DB, r.tenant,
+		unreadable, err := db.All[struct{ Count int }](t.Context(), r.DB, r.tenant,
 			`select count(*) from changes where tenant_id = $1 and xid >= $2`, r.tenant, page.Next.XID)
 		return err == nil && unreadable[0].Count == 0 && !r.readPage(t, 50)
 	})
@@ -311,7 +312,7 @@ func (h *history) objects(t *testing.T) map[string]map[string]any {
 		{"order", "orders", "number", "/api/orders/%s"},
 		{"customer", "customers", "number", "/api/customers/%s"},
 	} {
-		ids, err := tenancy.All[struct{ ID string }](t.Context(), h.DB, h.tenant,
+		ids, err := db.All[struct{ ID string }](t.Context(), h.DB, h.tenant,
 			`select `+from.id+` as id from `+from.table+` where tenant_id = $1`, h.tenant)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,8 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // clusterLimits are the times on a cluster relative to plain PostgreSQL that are accepted.
@@ -36,10 +37,10 @@ var clusterLimits = []struct {
 // TestOperationsOnACluster measures requests of clients of eight tenants, and imports, on a cluster and, in turn, in a
 // plain database of the coordinator.
 func TestOperationsOnACluster(t *testing.T) {
-	if !tenancytest.OnCitus() || os.Getenv("STOREROOM_CITUS_BENCH") == "" {
+	if !dbtest.OnCitus() || os.Getenv("STOREROOM_CITUS_BENCH") == "" {
 		t.Skip("needs a Citus cluster and STOREROOM_CITUS_BENCH=1")
 	}
-	plain, cluster := mustShops(t, mustPlainDatabase(t)), mustShops(t, tenancytest.New(t))
+	plain, cluster := mustShops(t, mustPlainDatabase(t)), mustShops(t, dbtest.New(t))
 	for _, clients := range []int{1, 32} {
 		for _, operation := range clusterLimits {
 			clients := clients
@@ -64,7 +65,7 @@ func TestOperationsOnACluster(t *testing.T) {
 }
 
 // mustPlainDatabase creates a database on the coordinator. Its tables are not distributed.
-func mustPlainDatabase(t *testing.T) *tenancytest.Database {
+func mustPlainDatabase(t *testing.T) *dbtest.Database {
 	t.Helper()
 	server := os.Getenv("STOREROOM_TEST_DATABASE_URL")
 	name := fmt.Sprintf("plain_%d", os.Getpid())
@@ -77,7 +78,7 @@ func mustPlainDatabase(t *testing.T) *tenancytest.Database {
 		t.Fatal(err)
 	}
 	super.Path = name
-	d := &tenancytest.Database{URL: runtimeURL, AdminURL: adminURL, SuperURL: super.String()}
+	d := &dbtest.Database{URL: runtimeURL, AdminURL: adminURL, SuperURL: super.String()}
 	conn, err := pgx.Connect(t.Context(), adminURL)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func mustPlainDatabase(t *testing.T) *tenancytest.Database {
 			t.Error(err)
 		}
 	})
-	d.Admin, d.DB = tenancytest.MustOpen(t, adminURL), tenancytest.MustOpen(t, runtimeURL)
+	d.Admin, d.DB = dbtest.MustOpen(t, adminURL), dbtest.MustOpen(t, runtimeURL)
 	return d
 }
 
@@ -137,13 +138,13 @@ func mustMeasure(t *testing.T, clients int, operation string, shops []clusterSho
 // clusterShop is a tenant with 500 products and 100 orders.
 type clusterShop struct {
 	api      *testAPI
-	tenant   tenancy.Tenant
+	tenant   tenants.Tenant
 	key      string
 	products []int64
 	next     *atomic.Int64 // numbers what an operation creates
 }
 
-func mustShops(t *testing.T, d *tenancytest.Database) (shops []clusterShop) {
+func mustShops(t *testing.T, d *dbtest.Database) (shops []clusterShop) {
 	t.Helper()
 	a := newAPIOn(t, d)
 	for n := range 8 {

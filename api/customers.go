@@ -11,6 +11,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // listedCustomerJSON is a customer in a list. The id is the sender's.
@@ -117,7 +118,7 @@ func (s *Server) sendCustomer(
 		file.start()
 		return nil
 	}
-	if err := tenancy.LogExport(r.Context(), s.DB, tenant, by, "customer "+id); err != nil {
+	if err := tenants.LogExport(r.Context(), s.DB, tenant, by, "customer "+id); err != nil {
 		return err
 	}
 	return file.stream(stateOf(r), func(to io.Writer) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 type listedCustomers struct {
@@ -169,7 +169,7 @@ func TestErasureLeavesNoPersonalData(t *testing.T) {
 	a.try(t, call{path: "/api/customers?search=person+1", wantStatus: 200, want: []string{`"data":[]`, `"total":0`}})
 	a.try(t, call{path: "/api/orders?search=person+1", wantStatus: 200, want: []string{`"data":[]`, `"total":0`}})
 	a.try(t, call{path: "/api/orders/a", wantStatus: 200, want: []string{`"customer":{"id":"C-1","name":null,"email":null}`}})
-	entries, total, err := tenancy.AuditLog(t.Context(), a.DB, a.tenant.ID, "customer.", 1, 10)
+	entries, total, err := tenants.AuditLog(t.Context(), a.DB, a.tenant.ID, "customer.", 1, 10)
 	if err != nil || total != 1 || entries[0].Target != "C-1" || !strings.HasPrefix(entries[0].Actor, "API key ") {
 		t.Errorf("the audit log has %v, %v", entries, err)
 	}

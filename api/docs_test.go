@@ -70,11 +70,11 @@ func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
 	}
 }
 
-// The pages of package settings link to sections that exist.
+// The pages of package pages link to sections that exist.
 func TestLinksToTheDocsHaveATarget(t *testing.T) {
 	t.Parallel()
 	page := string(newDocsPage(nil).plain.body)
-	templates, err := filepath.Glob("settings/templates/*.html")
+	templates, err := filepath.Glob("pages/templates/*.html")
 	if err != nil {
 		t.Fatal(err)
 	}

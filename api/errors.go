@@ -20,8 +20,10 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // Code is an error code. Clients branch on it, so the list is closed.
@@ -162,7 +164,7 @@ func toAPIError(err error) *apiError {
 			code: InsufficientStock, message: "Insufficient stock. See details.", details: tenancy.InvalidError(short), cause: err,
 		}
 	}
-	if quota, ok := tenancy.AsQuotaError(err); ok {
+	if quota, ok := tenants.AsQuotaError(err); ok {
 		details := tenancy.InvalidError{"quota." + quota.Quota: {quota.Error()}}
 		return &apiError{code: QuotaExceeded, details: details, cause: err}
 	}
@@ -192,7 +194,7 @@ func toAPIError(err error) *apiError {
 			return &apiError{code: d.code, details: d.details, cause: err}
 		}
 	}
-	if databaseUnavailable(err) || tenancy.IsDiskFull(err) {
+	if databaseUnavailable(err) || db.IsDiskFull(err) {
 		return &apiError{code: ServiceUnavailable, cause: err}
 	}
 	return &apiError{code: InternalError, cause: err}
@@ -204,8 +206,8 @@ func databaseUnavailable(err error) bool {
 	if unreachable(err) {
 		return true
 	}
-	state := tenancy.SQLState(err)
-	if state == "23503" && strings.HasSuffix(tenancy.Constraint(err), "_tenant_id_fkey") {
+	state := db.SQLState(err)
+	if state == "23503" && strings.HasSuffix(db.Constraint(err), "_tenant_id_fkey") {
 		return true // the tenant was deleted during the request
 	}
 	for _, class := range []string{"25P03", "40", "53", "57", "55P03"} {

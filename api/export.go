@@ -10,7 +10,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const exportDeadline = 120 * time.Second
@@ -81,7 +81,7 @@ func (s *Server) logExport(r *http.Request, file string) error {
 			filters = append(filters, name)
 		}
 	}
-	return tenancy.LogExport(r.Context(), s.DB, tenant(r), s.keyActor(r), file, filters...)
+	return tenants.LogExport(r.Context(), s.DB, tenant(r), s.keyActor(r), file, filters...)
 }
 
 func (s *Server) newDownload(w http.ResponseWriter, name, format string) *download {

@@ -29,19 +29,21 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
+	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 // testAPI is a Server with a separate database, one tenant with a high rate limit and a key with
 // all permissions.
 type testAPI struct {
-	*tenancytest.Database
+	*dbtest.Database
 	server  *Server
 	plans   *changeplan.Store
 	url     string
-	tenant  tenancy.Tenant
+	tenant  tenants.Tenant
 	keys    *keys.Store
 	key     string // of tenant, with every permission
 	address string // the client address of requests
@@ -53,10 +55,10 @@ type testAPI struct {
 // newAPI starts a Server; change may lower its limits or add routes.
 func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	t.Helper()
-	return newAPIOn(t, tenancytest.New(t), change...)
+	return newAPIOn(t, dbtest.New(t), change...)
 }
 
-func newAPIOn(t testing.TB, d *tenancytest.Database, change ...func(*Server)) *testAPI {
+func newAPIOn(t testing.TB, d *dbtest.Database, change ...func(*Server)) *testAPI {
 	t.Helper()
 	a := &testAPI{Database: d, log: &logged{}, mediaDir: t.TempDir()}
 	// Other tests use the same Redis, and every database counts its tenants from 1. So the ids begin at a
@@ -84,7 +86,7 @@ func TestMain(m *testing.M) {
 const baseURL = "https://shop.example.com"
 
 // serve starts a Server on db. Requests go there from then on.
-func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
+func (a *testAPI) serve(t testing.TB, db *db.DB, change ...func(*Server)) {
 	t.Helper()
 	logger := slog.New(slog.NewJSONHandler(a.log, nil))
 	resolver, err := keys.Open(t.Context(), db, a.URL, mustPeppers(t), logger)
@@ -144,18 +146,18 @@ func mustLimiter(
 	return l
 }
 
-func withLimit(n int32) func(*tenancy.Tenant) {
-	return func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, &n }
+func withLimit(n int32) func(*tenants.Tenant) {
+	return func(t *tenants.Tenant) { t.Plan, t.RateLimit = tenants.Enterprise, &n }
 }
 
 // mustKey creates a key. Permissions are a list or a preset.
-func (a *testAPI) mustKey(t testing.TB, tenant tenancy.Tenant, permissions string) string {
+func (a *testAPI) mustKey(t testing.TB, tenant tenants.Tenant, permissions string) string {
 	t.Helper()
 	_, secret := a.mustNewKey(t, tenant, permissions)
 	return secret
 }
 
-func (a *testAPI) mustNewKey(t testing.TB, tenant tenancy.Tenant, permissions string) (keys.Key, string) {
+func (a *testAPI) mustNewKey(t testing.TB, tenant tenants.Tenant, permissions string) (keys.Key, string) {
 	t.Helper()
 	parsed, err := keys.ParsePermissions(permissions)
 	if err != nil {

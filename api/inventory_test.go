@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestInventoryByWarehouse(t *testing.T) {
@@ -133,7 +133,7 @@ func TestAdjustmentDaysAreInTheTenantTimeZone(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	key := a.mustKey(
-		t, a.MustTenant(t, "tokyo", func(t *tenancy.Tenant) { t.Timezone = "Asia/Tokyo" }, withLimit(1000)), "full",
+		t, a.MustTenant(t, "tokyo", func(t *tenants.Tenant) { t.Timezone = "Asia/Tokyo" }, withLimit(1000)), "full",
 	)
 	made := a.try(t, call{
 		method: "POST", path: "/api/products", key: key, body: `{"sku":"a","name":"A","price":1,"quantity":1}`,

@@ -17,6 +17,8 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func (a *testAPI) mustFile(t testing.TB, path string) string {
@@ -250,9 +252,9 @@ func TestExportedOrdersAreImportedWithoutDifferences(t *testing.T) {
 	}
 }
 
-func mustImport(t testing.TB, db *tenancy.DB, tenant tenancy.ID, files fs.FS) {
+func mustImport(t testing.TB, db *db.DB, tenant tenancy.ID, files fs.FS) {
 	t.Helper()
-	of := tenancy.Tenant{ID: tenant, Timezone: "UTC", Currency: "EUR"}
+	of := tenants.Tenant{ID: tenant, Timezone: "UTC", Currency: "EUR"}
 	_, err := imports.NewRunner(db, of, imports.Options{
 		Refused: func(r imports.Refusal) { t.Errorf("refused: %+v", r) },
 	}).Import(context.Background(), files)

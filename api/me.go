@@ -5,6 +5,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 type meJSON struct {
@@ -27,7 +28,7 @@ type quotaJSON struct {
 type tenantJSON struct {
 	ID       tenancy.ID   `json:"id"`
 	Name     string       `json:"name"`
-	Plan     tenancy.Plan `json:"plan"`
+	Plan     tenants.Plan `json:"plan"`
 	Timezone string       `json:"timezone"`
 	Currency string       `json:"currency"`
 }
@@ -45,7 +46,7 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := principal(r)
-	quota, err := tenancy.ReadQuota(r.Context(), s.DB, p.Tenant.ID)
+	quota, err := tenants.ReadQuota(r.Context(), s.DB, p.Tenant.ID)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // order returns the body of an order of two mugs, with more fields at the end.
@@ -353,7 +354,7 @@ func TestOrderDaysAreInTheTenantTimeZone(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	// Clocks in Havana skip midnight of 8 March 2026.
-	havana := a.MustTenant(t, "havana", func(t *tenancy.Tenant) { t.Timezone = "America/Havana" }, withLimit(1000))
+	havana := a.MustTenant(t, "havana", func(t *tenants.Tenant) { t.Timezone = "America/Havana" }, withLimit(1000))
 	key := a.mustKey(t, havana, "full")
 	for number, at := range map[string]string{
 		"before": "2026-03-08T04:59:59.999999Z", "first": "2026-03-08T05:00:00Z", "last": "2026-03-09T03:59:59.999999Z",

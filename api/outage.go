@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // outage counts the requests that fail while PostgreSQL is unavailable, so that the log has one error for the outage
@@ -65,6 +65,6 @@ func unreachable(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
 	}
-	state := tenancy.SQLState(err)
+	state := db.SQLState(err)
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "53300"
 }

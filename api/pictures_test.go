@@ -25,6 +25,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // aJPEG is a picture of 640 by 480 pixels.
@@ -470,7 +471,7 @@ func TestFilesAreDeletedWithTheirImageProductAndTenant(t *testing.T) {
 			a.try(t, call{method: "DELETE", path: fmt.Sprintf("/api/products/%d", products[1]), wantStatus: 204})
 		}, 2 * each},
 		{"the tenant", func() {
-			if err := tenancy.DeleteTenant(t.Context(), a.Admin, "other"); err != nil {
+			if err := tenants.Delete(t.Context(), a.Admin, "other"); err != nil {
 				t.Fatal(err)
 			}
 		}, each},

@@ -15,7 +15,9 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // planShop is a tenant, and the plans of its operations. Autovacuum is off, so nothing
@@ -24,11 +26,11 @@ type planShop struct {
 	*testAPI
 	planLog
 	super          *pgx.Conn
-	runtime, admin *tenancy.DB // of one connection each
-	plainURL       string      // of a server whose queries report no plans
-	small          []string    // tables of few rows
-	loaded         bool        // the tenant has products and orders
-	names          int         // that were used
+	runtime, admin *db.DB   // of one connection each
+	plainURL       string   // of a server whose queries report no plans
+	small          []string // tables of few rows
+	loaded         bool     // the tenant has products and orders
+	names          int      // that were used
 }
 
 func newPlanShop(t testing.TB) *planShop {
@@ -110,7 +112,7 @@ var planBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // mustLoad sends products, and orders of 200 days with five items each. One order in
 // planRefunded is refunded, and one in planCancelled is cancelled.
-func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string, rows planRows) {
+func (s *planShop) mustLoad(t testing.TB, tenant tenants.Tenant, key string, rows planRows) {
 	t.Helper()
 	measuredURL := s.url
 	s.url = s.plainURL
@@ -163,7 +165,7 @@ func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string, row
 }
 
 // mustLoadCustomers creates customers without orders.
-func (s *planShop) mustLoadCustomers(t testing.TB, tenant tenancy.Tenant, count int) {
+func (s *planShop) mustLoadCustomers(t testing.TB, tenant tenants.Tenant, count int) {
 	t.Helper()
 	var customers []sales.Customer
 	for n := range count {
@@ -178,7 +180,7 @@ func planPlacedAt(n int) time.Time {
 	return planBegin.Add(time.Duration(n) * (200 * 24 * time.Hour / planOrders)).Truncate(time.Second)
 }
 
-func (s *planShop) mustIDs(t testing.TB, table string, tenant tenancy.Tenant) []int64 {
+func (s *planShop) mustIDs(t testing.TB, table string, tenant tenants.Tenant) []int64 {
 	t.Helper()
 	rows, _ := s.super.Query(t.Context(), `select id from `+table+` where tenant_id = $1 order by id`, tenant.ID)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])

@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // rows of the tenant before it share one category, seller, warehouse, tag and customer.
 func TestPlansDoNotDependOnStatistics(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "plans are those of each node")
+	dbtest.SkipOnCitus(t, "plans are those of each node")
 	s := newPlanShop(t)
 	alike := planRows{orders: planOtherOrders, references: 1, customers: 1}
 	varied := planRows{orders: planOrders, references: 40, customers: planOrders / 4, drafts: true}
@@ -286,9 +286,9 @@ func (l *planLog) add(notice *pgconn.Notice) error {
 }
 
 // mustOpenLogged opens a pool of one connection, and adds the messages of its server.
-func (l *planLog) mustOpenLogged(t testing.TB, url string) *tenancy.DB {
+func (l *planLog) mustOpenLogged(t testing.TB, url string) *db.DB {
 	t.Helper()
-	db, err := tenancy.Open(t.Context(), url+"&pool_max_conns=1", func(c *pgx.ConnConfig) {
+	pool, err := db.Open(t.Context(), url+"&pool_max_conns=1", func(c *pgx.ConnConfig) {
 		c.RuntimeParams["client_min_messages"] = "log"
 		c.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
 			if err := l.add(notice); err != nil {
@@ -299,6 +299,6 @@ func (l *planLog) mustOpenLogged(t testing.TB, url string) *tenancy.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
-	return db
+	t.Cleanup(pool.Close)
+	return pool
 }

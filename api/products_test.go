@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestCreateReturnsTheProduct(t *testing.T) {
@@ -220,7 +220,7 @@ func TestListProducts(t *testing.T) {
 func TestProductDaysAreInTheTenantTimeZone(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	tokyo := a.MustTenant(t, "tokyo", func(t *tenancy.Tenant) { t.Timezone = "Asia/Tokyo" }, withLimit(1000))
+	tokyo := a.MustTenant(t, "tokyo", func(t *tenants.Tenant) { t.Timezone = "Asia/Tokyo" }, withLimit(1000))
 	key := a.mustKey(t, tokyo, "full")
 	for _, sku := range []string{"before", "first", "last", "after"} {
 		a.send(t, call{

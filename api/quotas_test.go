@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func (a *testAPI) mustSetQuota(t testing.TB, storage, records int64) {
 	t.Helper()
-	_, err := tenancy.ChangeTenant(t.Context(), a.Admin, a.tenant.Slug, func(t *tenancy.Tenant) {
+	_, err := tenants.Change(t.Context(), a.Admin, a.tenant.Slug, func(t *tenants.Tenant) {
 		t.QuotaStorage, t.QuotaRecords = &storage, &records
 	})
 	if err != nil {
@@ -24,9 +24,9 @@ func (a *testAPI) mustSetQuota(t testing.TB, storage, records int64) {
 	}
 }
 
-func (a *testAPI) mustQuota(t testing.TB) tenancy.Quota {
+func (a *testAPI) mustQuota(t testing.TB) tenants.Quota {
 	t.Helper()
-	quota, err := tenancy.ReadQuota(t.Context(), a.DB, a.tenant.ID)
+	quota, err := tenants.ReadQuota(t.Context(), a.DB, a.tenant.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func (a *testAPI) mustEqualARecount(t testing.TB) {
 func (a *testAPI) mustRecount(t testing.TB) {
 	t.Helper()
 	a.execAtTenant(t, `update tenants set recount_quotas_at = now()`)
-	if err := tenancy.RecountQuotas.Run(t.Context(), a.DB); err != nil {
+	if err := tenants.RecountQuotas.Run(t.Context(), a.DB); err != nil {
 		t.Fatal(err)
 	}
 }

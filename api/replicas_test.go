@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // replicaReads returns the number of reads by outcome.
@@ -39,8 +39,8 @@ func replicaReads(t *testing.T, reader metric.Reader) map[string]int64 {
 // Every route that only reads, and every page of rows, is answered by a replica, which refuses to write.
 func TestReplicasAnswerEveryRead(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "there are no replicas")
-	if !tenancytest.Alone(t) {
+	dbtest.SkipOnCitus(t, "there are no replicas")
+	if !dbtest.Alone(t) {
 		return
 	}
 	reader := metric.NewManualReader()

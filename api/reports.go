@@ -8,7 +8,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const reportDeadline = 25 * time.Second
@@ -16,7 +16,7 @@ const reportDeadline = 25 * time.Second
 // writeReport runs a query and sends the response that shape returns for the report.
 func writeReport[Q, R any](
 	w http.ResponseWriter, r *http.Request,
-	q Q, run func(context.Context, tenancy.Tenant, Q) (R, error), shape func(R) jsonObject,
+	q Q, run func(context.Context, tenants.Tenant, Q) (R, error), shape func(R) jsonObject,
 ) error {
 	report, err := run(r.Context(), principal(r).Tenant, q)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // aShop has sales whose figures are easy to compute by hand: four orders from 1 to 3
@@ -383,7 +384,7 @@ func TestReportsShowOneTenant(t *testing.T) {
 func TestReportsUseTheTimeZoneOfTheTenant(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	tenant := a.MustTenant(t, "honolulu", withLimit(1000), func(t *tenancy.Tenant) {
+	tenant := a.MustTenant(t, "honolulu", withLimit(1000), func(t *tenants.Tenant) {
 		t.Timezone, t.Currency = "Pacific/Honolulu", "EUR"
 	})
 	key := a.mustKey(t, tenant, "full")
@@ -415,7 +416,7 @@ func TestReportsUseTheTimeZoneOfTheTenant(t *testing.T) {
 func TestPeriodsAreAcceptedInsteadOfDays(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	tenant := a.MustTenant(t, "auckland", withLimit(1000), func(t *tenancy.Tenant) { t.Timezone = "Pacific/Auckland" })
+	tenant := a.MustTenant(t, "auckland", withLimit(1000), func(t *tenants.Tenant) { t.Timezone = "Pacific/Auckland" })
 	key := a.mustKey(t, tenant, "full")
 	zone, err := tenant.Location()
 	if err != nil {

@@ -4,7 +4,7 @@
 // One table lists every route with the permission that it requires; a route without a permission
 // cannot be registered. A request passes these steps in order: request id and access log, panic
 // recovery, authentication and rate limit, routing, permission, body, admission, handler. Handlers
-// return errors, and errors.go maps them to responses. The pages of package settings pass the same
+// return errors, and errors.go maps them to responses. The pages of package pages pass the same
 // steps, but need no key and write their own responses.
 package api
 
@@ -24,7 +24,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/storeroom/storeroom/api/imports"
-	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/api/pages"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
@@ -34,14 +34,15 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
+	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 // Options are the dependencies and settings of a Server. Usage, Settings, WaitsForClient, TrustedProxies, BaseURL
 // and Version are optional.
 type Options struct {
-	DB      *tenancy.DB
+	DB      *db.DB
 	Catalog *catalog.Store
 	Sales   *sales.Store
 	Feed    *feed.Store
@@ -63,7 +64,7 @@ type Options struct {
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
 	// the fields Imports, Changes, Webhooks, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
-	Settings *settings.Options
+	Settings *pages.Options
 
 	// Ready returns an error while this instance should not receive requests.
 	Ready func(context.Context) error
@@ -86,7 +87,7 @@ type Server struct {
 	Options
 
 	mux   *chi.Mux
-	pages *settings.Pages // nil if disabled
+	pages *pages.Handler // nil if disabled
 
 	mediaURL string      // of all pictures
 	document func() file // openapi.yaml as JSON
@@ -219,7 +220,7 @@ func (s *Server) routes() []route {
 	export := options{class: admission.Export, deadline: exportDeadline}
 	reportExport := options{class: admission.ReportExport, deadline: exportDeadline}
 	archived := options{
-		class: admission.Archive, deadline: settings.ArchiveDeadline,
+		class: admission.Archive, deadline: pages.ArchiveDeadline,
 		also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
 	}
 	changes := options{class: admission.Feed, deadline: changesDeadline}
@@ -357,10 +358,10 @@ func (s *Server) routeHandler(r route) http.Handler {
 		case r.permission != noKey && r.class().Reads():
 			ctx = s.DB.Reading(ctx)
 		case r.permission != noKey:
-			ctx = tenancy.ByKey(ctx, principal(req).KeyID)
+			ctx = db.ByKey(ctx, principal(req).KeyID)
 		}
 		err := handle(w, req.WithContext(ctx))
-		if ctx.Err() != nil && tenancy.SQLState(err) == tenancy.QueryCanceled {
+		if ctx.Err() != nil && db.SQLState(err) == db.QueryCanceled {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 		return err
@@ -406,7 +407,7 @@ func (s *Server) handlerFunc(h handler) http.HandlerFunc {
 
 // mountSettings serves the pages under /settings. They route the whole path themselves, so that the access log has
 // their patterns and never the token of a link.
-func (s *Server) mountSettings(o settings.Options) {
+func (s *Server) mountSettings(o pages.Options) {
 	o.Address = func(r *http.Request) string { return s.clientIP(r).String() }
 	o.Network = s.clientNetwork
 	o.Failed = func(r *http.Request, err error) (temporary bool) {
@@ -417,7 +418,7 @@ func (s *Server) mountSettings(o settings.Options) {
 	o.Imports, o.Changes, o.Webhooks = s.Imports, s.Changes, s.Webhooks
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
 	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive
-	s.pages = settings.New(o)
+	s.pages = pages.New(o)
 	s.mux.HandleFunc("/settings", s.serveSettings)
 	s.mux.HandleFunc("/settings/*", s.serveSettings)
 }
@@ -425,11 +426,11 @@ func (s *Server) mountSettings(o settings.Options) {
 // serveSettings admits a request and routes it among the pages.
 func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 	ticket := s.Admission.Enter(s.addressUser(r), admission.Page)
-	limit := int64(settings.MaxForm)
+	limit := int64(pages.MaxForm)
 	r = r.WithContext(admission.NewContext(r.Context(), ticket))
 	switch wanted, allowed := s.pages.Upload(r); {
 	case allowed:
-		limit = settings.MaxUpload
+		limit = pages.MaxUpload
 	case wanted: // the pages answer without the files
 		r = r.Clone(r.Context())
 		r.Body, r.ContentLength = http.NoBody, 0
@@ -439,7 +440,7 @@ func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if errors.Is(err, errIncomplete) {
-		err = fmt.Errorf("%w: %w", settings.ErrForm, err)
+		err = fmt.Errorf("%w: %w", pages.ErrForm, err)
 	}
 	if err != nil {
 		s.writeError(w, r, err)

@@ -22,7 +22,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/storeroom/storeroom/ratelimit"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // serverSpans returns the spans of requests, in the order of their ends.
@@ -94,7 +94,7 @@ func textOf(set attribute.Set) string {
 
 func TestTelemetryOfRequests(t *testing.T) {
 	t.Parallel()
-	if !tenancytest.Alone(t) {
+	if !dbtest.Alone(t) {
 		return
 	}
 	reader, recorder := metric.NewManualReader(), tracetest.NewSpanRecorder()

@@ -18,16 +18,16 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // withDatabase reopens the database of the requests with other parameters. Keys are still looked up
 // through the first one.
-func (a *testAPI) withDatabase(t *testing.T, parameters string) *tenancy.DB {
+func (a *testAPI) withDatabase(t *testing.T, parameters string) *db.DB {
 	t.Helper()
-	db := tenancytest.MustOpen(t, a.URL+parameters)
+	db := dbtest.MustOpen(t, a.URL+parameters)
 	a.server.DB, a.server.Catalog, a.server.Reports = db, catalog.New(db), reports.New(db)
 	return db
 }
@@ -321,16 +321,16 @@ func TestAShortWriteEndsAfterItsClientHasDisconnected(t *testing.T) {
 		finishes bool
 	}{{"POST", 3, time.Minute, true}, {"POST", 60, disconnectDelay, false}, {"GET", 60, time.Minute, false}} {
 		inside, done := make(chan struct{}), make(chan error, 1)
-		var db *tenancy.DB
+		var pool *db.DB
 		sleep := func(_ http.ResponseWriter, r *http.Request) error {
 			close(inside)
-			_, err := tenancy.Call[struct{ Slept string }](r.Context(), db, `select pg_sleep($1)::text as slept`, test.seconds)
+			_, err := db.Call[struct{ Slept string }](r.Context(), pool, `select pg_sleep($1)::text as slept`, test.seconds)
 			done <- err
 			return err
 		}
 		route := with(route{test.method, "/api/sleep", "products:read", sleep, options{}})
 		a := newAPIOn(t, withoutDatabaseTimeouts(t), route, func(s *Server) { s.limits.hangUpDelay = test.delay })
-		db = a.server.DB
+		pool = a.server.DB
 		ctx, hangUp := context.WithCancel(t.Context())
 		req, err := http.NewRequestWithContext(ctx, test.method, a.url+"/api/sleep", nil)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/keys/usage"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // usage takes the parameters of a report of usage. The default is the last seven days.
@@ -52,7 +52,7 @@ func (s *Server) showUsage(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusOK, usageShape(report, asked, tenant))
 }
 
-func usageShape(report usage.Report, asked usage.Query, tenant tenancy.Tenant) jsonObject {
+func usageShape(report usage.Report, asked usage.Query, tenant tenants.Tenant) jsonObject {
 	grouping := "day"
 	if asked.ByHour {
 		grouping = "hour"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
+	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"github.com/pb33f/libopenapi-validator/schema_validation"
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
+	"github.com/storeroom/storeroom/tenancy/tenants"
+	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 // hookReceiver is an endpoint that verifies messages with the library of the specification.
@@ -215,7 +215,7 @@ func TestWebhookRequests(t *testing.T) {
 		{name: "deliveries of another tenant", path: path + "/deliveries", key: foreign, wantStatus: 404},
 		{name: "a delete by another tenant", method: "DELETE", path: path, key: foreign, wantStatus: 404},
 	})
-	entries, _, err := tenancy.AuditLog(t.Context(), a.DB, a.tenant.ID, "webhook.", 1, 10)
+	entries, _, err := tenants.AuditLog(t.Context(), a.DB, a.tenant.ID, "webhook.", 1, 10)
 	if err != nil || len(entries) < 3 || entries[len(entries)-1].Action != "webhook.create" {
 		t.Errorf("audit log: %+v, %v", entries, err)
 	}

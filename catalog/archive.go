@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // The methods in this file read all rows of a tenant in the order of their ids, for an archive. Within
-// tenancy.DB.InSnapshot they agree with each other.
+// db.DB.InSnapshot they agree with each other.
 
-// each is tenancy.Walk of rows with an id.
+// each is db.Walk of rows with an id.
 func each[T any](
 	ctx context.Context, s *Store, tenant tenancy.ID, what, sql string, id func(T) int64, f func(T) error,
 ) error {
 	position := func(row T) []any { return []any{id(row)} }
-	return wrap(tenancy.Walk(ctx, s.db, tenant, sql, []any{int64(0)}, position, f), "read all %s", what)
+	return wrap(db.Walk(ctx, s.db, tenant, sql, []any{int64(0)}, position, f), "read all %s", what)
 }
 
 // EachReference calls f with every category, seller or warehouse.
@@ -60,7 +61,7 @@ select id, sku, images
 
 // EachStock calls f with the stock of every product in every warehouse that ever had it, even if it is 0.
 func (s *Store) EachStock(ctx context.Context, tenant tenancy.ID, f func(ProductStock) error) error {
-	err := tenancy.Walk(ctx, s.db, tenant, `
+	err := db.Walk(ctx, s.db, tenant, `
 select s.product_id, s.warehouse_id, s.quantity,
        `+skuOf+`s.product_id) as sku,
        (select name from warehouses where tenant_id = $1 and id = s.warehouse_id) as warehouse_name

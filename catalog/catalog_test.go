@@ -11,20 +11,21 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // shop is the catalog of a tenant in a new database.
 type shop struct {
 	*catalog.Store
-	database *tenancytest.Database
+	database *dbtest.Database
 	by       catalog.Actor
 }
 
 func newShop(t testing.TB) shop {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	return shop{catalog.New(d.DB), d, catalog.Actor{Tenant: d.MustTenant(t, "shop").ID}}
 }
 
@@ -458,7 +459,7 @@ func TestATenantCanBeDeletedDuringWrites(t *testing.T) {
 			}
 		})
 	}
-	err := tenancy.DeleteTenant(t.Context(), s.database.Admin, "shop")
+	err := tenants.Delete(t.Context(), s.database.Admin, "shop")
 	close(stop)
 	wg.Wait()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // 64 writers change the counts of the same categories, sellers and tags in transactions of several
@@ -18,15 +18,15 @@ import (
 func TestWritersOfTheSameCountsDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	db, err := tenancy.Open(t.Context(), s.database.URL, func(c *pgx.ConnConfig) {
+	pool, err := db.Open(t.Context(), s.database.URL, func(c *pgx.ConnConfig) {
 		c.RuntimeParams["lock_timeout"] = "1min" // the last of 64 writers waits for all others
 		c.RuntimeParams["statement_timeout"] = "1min"
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
-	s.Store = catalog.New(db)
+	t.Cleanup(pool.Close)
+	s.Store = catalog.New(pool)
 	super := s.database.MustSuper(t)
 	var function string
 	const definition = `select pg_get_functiondef('take_slot'::regproc)`

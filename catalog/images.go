@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // MaxImages is the number of images that a product may have.
@@ -29,18 +31,18 @@ type Image struct {
 }
 
 // CheckUpload returns an error if a picture cannot be added to a product, before it is decoded: ErrNotFound, or an
-// InvalidError if the product has too many images or the tenant's files have quota bytes, or a tenancy.QuotaError.
+// InvalidError if the product has too many images or the tenant's files have quota bytes, or a tenants.QuotaError.
 func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quota int64) error {
 	type state struct{ Images, Bytes int64 }
 	var found []state
-	var stored []tenancy.Quota
+	var stored []tenants.Quota
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &found, `
+		db.QueueRows(b, &found, `
 			select jsonb_array_length(images) as images,
 			       coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes
 			  from products
 			 where tenant_id = $1 and id = $2`, tenant, product)
-		tenancy.QueueQuota(b, tenant, &stored)
+		tenants.QueueQuota(b, tenant, &stored)
 	})
 	switch {
 	case err != nil:
@@ -63,7 +65,7 @@ func errMediaQuota(quota int64) error {
 
 // MediaBytes returns the size of the files of a tenant's images.
 func (s *Store) MediaBytes(ctx context.Context, tenant tenancy.ID) (int64, error) {
-	total, err := tenancy.One[struct{ Bytes int64 }](ctx, s.db, tenant, `
+	total, err := db.One[struct{ Bytes int64 }](ctx, s.db, tenant, `
 		select coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes`, tenant)
 	return total.Bytes, wrap(err, "read the size of files")
 }
@@ -74,7 +76,7 @@ func (s *Store) AddUpload(ctx context.Context, by Actor, product int64, image Im
 	var totals []struct{ Bytes int64 }
 	err = s.changeImages(ctx, by, product, func(b *pgx.Batch) {
 		b.Queue(`insert into media_totals (tenant_id, bytes) values ($1, 0) on conflict do nothing`, by.Tenant)
-		tenancy.QueueRows(b, &totals, `select bytes from media_totals where tenant_id = $1 for update`, by.Tenant)
+		db.QueueRows(b, &totals, `select bytes from media_totals where tenant_id = $1 for update`, by.Tenant)
 	}, func(images []Image, id int64) ([]Image, error) {
 		switch {
 		case len(images) >= MaxImages:
@@ -183,7 +185,7 @@ func (s *Store) changeImages(
 
 // queueImageIDs reads n new ids.
 func queueImageIDs(b *pgx.Batch, ids *[]rowID, n int) {
-	tenancy.QueueRows(b, ids, `select nextval('image_ids') as id from generate_series(1, $1::integer)`, n)
+	db.QueueRows(b, ids, `select nextval('image_ids') as id from generate_series(1, $1::integer)`, n)
 }
 
 func addProblem(invalid tenancy.InvalidError, field, problem string) {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -80,9 +81,9 @@ select count(*)
 	var counts []rowCount
 	var list paging.List[Adjustment]
 	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &product, `select id from products where tenant_id = $1 and id = $2`, tenant, id)
-		tenancy.QueueRows(b, &counts, count, countArgs...)
-		tenancy.QueueRows(b, &list.Items, page, q.Args...)
+		db.QueueRows(b, &product, `select id from products where tenant_id = $1 and id = $2`, tenant, id)
+		db.QueueRows(b, &counts, count, countArgs...)
+		db.QueueRows(b, &list.Items, page, q.Args...)
 	})
 	if err == nil && len(product) == 0 {
 		err = tenancy.ErrNotFound

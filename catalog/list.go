@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
@@ -84,12 +85,12 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	var counts []rowCount
 	var page Products
 	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &counts, count.sql, count.args...)
+		db.QueueRows(b, &counts, count.sql, count.args...)
 		if q.inOrder {
 			// PostgreSQL expects few products, and would read and sort all products of a category.
 			b.Queue(`select set_config('enable_sort', 'off', true)`)
 		}
-		tenancy.QueueRows(b, &page.Items, productsOf("array("+paging.Indent(ids)+"\n       )"), q.Args...)
+		db.QueueRows(b, &page.Items, productsOf("array("+paging.Indent(ids)+"\n       )"), q.Args...)
 	})
 	if err == nil {
 		page.Total = counts[0].Count
@@ -344,11 +345,11 @@ func (s *Store) search(
 	var page Products
 	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		// The setting passes the ids to the next query.
-		tenancy.QueueRows(b, &counts, `
+		db.QueueRows(b, &counts, `
 			select total as count, set_config('app.found', ids::text, true) as found
 			  from find_products($1, $2, $3, $4, $5, $6, $7)`,
 			patterns, earlierPatterns(f.Search), filters, sortColumn(f.Order), f.Order.Descending, limit, offset)
-		tenancy.QueueRows(b, &page.Items, productsOf("current_setting('app.found')::bigint[]"), tenant)
+		db.QueueRows(b, &page.Items, productsOf("current_setting('app.found')::bigint[]"), tenant)
 	})
 	if err == nil {
 		page.Total = counts[0].Count

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
@@ -77,7 +78,7 @@ func (s *Store) addLookupErrors(ctx context.Context, tenant tenancy.ID, c Change
 // constraintError returns the validation error for a constraint that err violates, or
 // nil. Another transaction can violate it after the lookups.
 func constraintError(err error) tenancy.InvalidError {
-	switch tenancy.Constraint(err) {
+	switch db.Constraint(err) {
 	case "products_tenant_id_sku_key":
 		return tenancy.InvalidError{"sku": {skuTaken}}
 	case "products_tenant_id_category_id_fkey":

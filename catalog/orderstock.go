@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // The reasons of changes by orders in the ledger.
@@ -43,7 +44,7 @@ type productStock struct {
 // and which of the warehouses exist. Products that do not exist are left out.
 func (s *OrderStock) QueueLock(b *pgx.Batch, by Actor, ids, warehouses []int64) {
 	*s = OrderStock{by: by}
-	tenancy.QueueRows(b, &s.products, `
+	db.QueueRows(b, &s.products, `
 		select p.id, p.warehouse_id, p.quantity
 		  from unnest($2::bigint[]) i (id)
 		 cross join lateral (
@@ -53,7 +54,7 @@ func (s *OrderStock) QueueLock(b *pgx.Batch, by Actor, ids, warehouses []int64) 
 		        limit 1
 		          for no key update
 		       ) p`, by.Tenant, ids)
-	tenancy.QueueRows(b, &s.stock, `
+	db.QueueRows(b, &s.stock, `
 		select s.product_id, s.warehouse_id, s.quantity
 		  from unnest($2::bigint[]) i (id)
 		 cross join lateral (
@@ -64,7 +65,7 @@ func (s *OrderStock) QueueLock(b *pgx.Batch, by Actor, ids, warehouses []int64) 
 		       ) s`, by.Tenant, ids)
 	if len(warehouses) > 0 {
 		slices.Sort(warehouses)
-		tenancy.QueueRows(b, &s.warehouses, `
+		db.QueueRows(b, &s.warehouses, `
 			select w.id
 			  from unnest($2::bigint[]) i (id)
 			 cross join lateral (

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // PlanRow is a product of a plan, identified by its SKU. A reference is given by its id in Changes or by its name. The
@@ -48,7 +49,7 @@ type Archived struct {
 
 // NewIDs returns n unused ids in ascending order, for the table products or the table of a Kind.
 func (s *Store) NewIDs(ctx context.Context, tenant tenancy.ID, table string, n int) ([]int64, error) {
-	rows, err := tenancy.All[rowID](ctx, s.db, tenant, `
+	rows, err := db.All[rowID](ctx, s.db, tenant, `
 		select nextval($1::regclass) as id
 		  from generate_series(1, $2::int)`, table+"_id_seq", n)
 	ids := make([]int64, len(rows))
@@ -165,7 +166,7 @@ func readSizes(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsertR
 	}
 	var stored []lockedRow
 	b := &pgx.Batch{}
-	tenancy.QueueRows(b, &stored, `
+	db.QueueRows(b, &stored, `
 		select p.id, p.sku, coalesce(octet_length(p.description), 0) as size
 		  from unnest($2::text[]) s (sku)
 		 cross join lateral (

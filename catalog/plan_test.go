@@ -15,8 +15,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // contents returns the products of a tenant by SKU, with the names of references and the stock of each warehouse.
@@ -290,7 +290,7 @@ func (s shop) upsertRow(t testing.TB, row catalog.PlanRow) catalog.Result {
 // undoing it restores all products, except those that have changed since.
 func TestPlanApplyAndUndo(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	super := d.MustSuper(t)
 	n := 0
 	newTenant := func() shop {

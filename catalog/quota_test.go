@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // A statement that creates a product counts its row of the ledger itself.
@@ -21,7 +21,7 @@ func TestQuotasCountTheLedger(t *testing.T) {
 	if _, err := s.Upsert(t.Context(), s.by, rows); err != nil {
 		t.Fatal(err)
 	}
-	quota, err := tenancy.ReadQuota(t.Context(), s.database.DB, s.by.Tenant)
+	quota, err := tenants.ReadQuota(t.Context(), s.database.DB, s.by.Tenant)
 	if err != nil || quota.Records != 3+3 { // and three rows of the ledger
 		t.Errorf("the quota is %+v, %v, want 6 records", quota, err)
 	}

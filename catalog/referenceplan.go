@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -37,7 +38,7 @@ func (s *Store) PlanReferences(
 		planned[i].Name = stored
 		valid = append(valid, stored)
 	}
-	existing, err := tenancy.All[Reference](ctx, s.db, tenant, selectNamed(kind), tenant, distinct(valid))
+	existing, err := db.All[Reference](ctx, s.db, tenant, selectNamed(kind), tenant, distinct(valid))
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", kind, err)
 	}
@@ -155,7 +156,7 @@ func readNames(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []PlanRow
 		  from warehouses
 		 where tenant_id = $1 and is_default`
 		}
-		tenancy.QueueRows(b, &found[i], sql, tenant, distinct(names[kind]), distinct(ids[kind]))
+		db.QueueRows(b, &found[i], sql, tenant, distinct(names[kind]), distinct(ids[kind]))
 	}
 	n := referenceNames{ids: map[Kind]map[string]int64{}, names: map[Kind]map[int64]string{}}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {

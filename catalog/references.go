@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -56,9 +57,9 @@ func (s *Store) References(
 	var list paging.List[Reference]
 	var counts []rowCount
 	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &counts, `
+		db.QueueRows(b, &counts, `
 select count(*)`+from, tenant, search)
-		tenancy.QueueRows(b, &list.Items, `
+		db.QueueRows(b, &list.Items, `
 select `+kind.columns()+from+fmt.Sprintf(`
  order by %[1]s %[2]s, id %[2]s
  limit $3 offset $4`, sortColumn(o), o.Direction()), tenant, search, page.PerPage, page.Offset())
@@ -72,7 +73,7 @@ select `+kind.columns()+from+fmt.Sprintf(`
 
 // Reference returns a reference. It returns ErrNotFound.
 func (s *Store) Reference(ctx context.Context, tenant tenancy.ID, kind Kind, id int64) (Reference, error) {
-	r, err := tenancy.One[Reference](ctx, s.db, tenant, `
+	r, err := db.One[Reference](ctx, s.db, tenant, `
 		select `+kind.columns()+`
 		  from `+string(kind)+`
 		 where tenant_id = $1 and id = $2`, tenant, id)
@@ -81,7 +82,7 @@ func (s *Store) Reference(ctx context.Context, tenant tenancy.ID, kind Kind, id 
 
 // ReferencesByID returns the references that exist.
 func (s *Store) ReferencesByID(ctx context.Context, tenant tenancy.ID, kind Kind, ids []int64) ([]Reference, error) {
-	found, err := tenancy.All[Reference](ctx, s.db, tenant, `
+	found, err := db.All[Reference](ctx, s.db, tenant, `
 		select r.*
 		  from unnest($2::bigint[]) i (id)
 		 cross join lateral (
@@ -105,7 +106,7 @@ func (s *Store) CreateReference(
 	if len(invalid) > 0 {
 		return Reference{}, invalid
 	}
-	r, err := tenancy.One[Reference](ctx, s.db, tenant, `
+	r, err := db.One[Reference](ctx, s.db, tenant, `
 		insert into `+string(kind)+` (tenant_id, name)
 		values ($1, $2)
 		returning `+kind.columns(), tenant, stored)
@@ -127,7 +128,7 @@ func (s *Store) RenameReference(
 		}
 		return r, err
 	}
-	r, err := tenancy.One[Reference](ctx, s.db, tenant, `
+	r, err := db.One[Reference](ctx, s.db, tenant, `
 		update `+string(kind)+`
 		   set name = $3, updated_at = clock_timestamp()
 		 where tenant_id = $1 and id = $2
@@ -144,7 +145,7 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 		condition := ``
 		if kind == Warehouses {
 			condition = ` and not is_default`
-			tenancy.QueueRows(b, &found, `
+			db.QueueRows(b, &found, `
 				select is_default
 				  from warehouses
 				 where tenant_id = $1 and id = $2
@@ -162,9 +163,9 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 		})
 	})
 	switch {
-	case tenancy.Constraint(err) == "channels_tenant_id_warehouse_id_fkey":
+	case db.Constraint(err) == "channels_tenant_id_warehouse_id_fkey":
 		err = tenancy.InUseError("A channel takes stock from this warehouse")
-	case tenancy.SQLState(err) == "23503":
+	case db.SQLState(err) == "23503":
 		err = s.inUse(ctx, tenant, kind, id)
 	case len(found) > 0 && found[0].IsDefault:
 		err = tenancy.InUseError("The default warehouse cannot be deleted")
@@ -192,7 +193,7 @@ func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int6
 		  limit $3)
 		limit $3`
 	}
-	uses, err := tenancy.One[struct{ Count int64 }](ctx, s.db, tenant,
+	uses, err := db.One[struct{ Count int64 }](ctx, s.db, tenant,
 		`select count(*) from (`+products+`) as uses`, tenant, id, tenancy.MaxUses+1)
 	if err != nil {
 		return err
@@ -211,7 +212,7 @@ func (s *Store) DefaultWarehouse(ctx context.Context, tenant tenancy.ID) (w Refe
 		Reference
 		Used bool
 	}
-	found, err := tenancy.One[warehouse](ctx, s.db, tenant, `
+	found, err := db.One[warehouse](ctx, s.db, tenant, `
 		select `+Warehouses.columns()+`,
 		       exists (select from products where tenant_id = $1 and warehouse_id = w.id)
 		       or exists (select from stock where tenant_id = $1 and warehouse_id = w.id and quantity > 0) as used
@@ -241,14 +242,14 @@ func (s *Store) ensureReferences(
 	var inserted []rowID
 	var all []Reference
 	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &inserted, `
+		db.QueueRows(b, &inserted, `
 			insert into `+string(kind)+` (tenant_id, id, name)
 			overriding system value
 			select $1, coalesce(nullif(id, 0), nextval('`+string(kind)+`_id_seq')), name
 			  from unnest($2::text[], $3::bigint[]) n (name, id)
 			on conflict (tenant_id, name) do nothing
 			returning id`, tenant, names, wanted)
-		tenancy.QueueRows(b, &all, selectNamed(kind), tenant, names)
+		db.QueueRows(b, &all, selectNamed(kind), tenant, names)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("add %s: %w", kind, err)
@@ -269,7 +270,7 @@ func selectNamed(kind Kind) string {
 }
 
 func nameTaken(err error) error {
-	if tenancy.SQLState(err) == "23505" {
+	if db.SQLState(err) == "23505" {
 		return tenancy.InvalidError{"name": {"is already taken"}}
 	}
 	return err

@@ -11,8 +11,9 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -21,11 +22,11 @@ var update = flag.Bool("update", false, "write the golden files")
 // plan on 5,000 products next to 20,000 of another tenant.
 func TestTheSQLOfLists(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "plans differ")
+	dbtest.SkipOnCitus(t, "plans differ")
 	s := newShop(t)
 	s.mustSeed(t)
 	var (
-		golden  = tenancytest.NewSQL(t, s.database, *update)
+		golden  = dbtest.NewSQL(t, s.database, *update)
 		tenant  = s.by.Tenant
 		january = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 		page    = paging.Page{Number: 2, PerPage: 20}
@@ -65,16 +66,16 @@ func TestTheSQLOfLists(t *testing.T) {
 		"list_updated_and_status": {UpdatedSince: january, Status: "active"},
 	} {
 		f.Page = page
-		golden.Golden(t, name, func(db *tenancy.DB) error {
+		golden.Golden(t, name, func(db *db.DB) error {
 			_, err := catalog.New(db).List(t.Context(), tenant, f)
 			return err
 		})
 	}
-	golden.Golden(t, "export", func(db *tenancy.DB) error {
+	golden.Golden(t, "export", func(db *db.DB) error {
 		ignore := func(catalog.Product) error { return nil }
 		return catalog.New(db).Walk(t.Context(), tenant, catalog.Filter{Tag: "tag 3"}, ignore)
 	})
-	golden.Golden(t, "archive", func(db *tenancy.DB) error {
+	golden.Golden(t, "archive", func(db *db.DB) error {
 		store := catalog.New(db)
 		return db.InSnapshot(t.Context(), tenant, time.Minute, func(ctx context.Context) error {
 			return errors.Join(
@@ -85,23 +86,23 @@ func TestTheSQLOfLists(t *testing.T) {
 				store.EachAdjustment(ctx, tenant, func(catalog.LedgerRow) error { return nil }))
 		})
 	})
-	golden.Golden(t, "categories", func(db *tenancy.DB) error {
+	golden.Golden(t, "categories", func(db *db.DB) error {
 		order := paging.Order{By: "name"}
 		_, err := catalog.New(db).References(t.Context(), tenant, catalog.Categories, "name", order, page)
 		return err
 	})
-	golden.Golden(t, "ledger", func(db *tenancy.DB) error {
+	golden.Golden(t, "ledger", func(db *db.DB) error {
 		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, catalog.LedgerFilter{Page: page})
 		return err
 	})
-	golden.Golden(t, "ledger_every_filter", func(db *tenancy.DB) error {
+	golden.Golden(t, "ledger_every_filter", func(db *db.DB) error {
 		f := catalog.LedgerFilter{
 			Type: "set", WarehouseID: new(int64(3)), From: january, Before: january.AddDate(0, 0, 2), Page: page,
 		}
 		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, f)
 		return err
 	})
-	golden.Golden(t, "inventory", func(db *tenancy.DB) error {
+	golden.Golden(t, "inventory", func(db *db.DB) error {
 		_, err := catalog.New(db).Inventory(t.Context(), tenant, 700)
 		return err
 	})
@@ -110,7 +111,7 @@ func TestTheSQLOfLists(t *testing.T) {
 	if _, err := s.database.MustSuper(t).Exec(t.Context(), grow); err != nil {
 		t.Fatal(err)
 	}
-	golden.Golden(t, "list_of_many_in_order", func(db *tenancy.DB) error {
+	golden.Golden(t, "list_of_many_in_order", func(db *db.DB) error {
 		_, err := catalog.New(db).List(t.Context(), tenant, catalog.Filter{
 			WarehouseID: new(int64(3)), Status: "draft", Order: paging.Order{Descending: true}, Page: page,
 		})
@@ -122,7 +123,7 @@ func TestTheSQLOfLists(t *testing.T) {
 // it would read another index and sort.
 func TestTheSQLOfListsOfOneTenant(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "plans differ")
+	dbtest.SkipOnCitus(t, "plans differ")
 	s := newShop(t)
 	const insert = `
 		with c as (insert into categories (tenant_id, name) values ($1, 'Lamps') returning id)
@@ -134,12 +135,12 @@ func TestTheSQLOfListsOfOneTenant(t *testing.T) {
 	if _, err := super.Exec(t.Context(), insert, s.by.Tenant); err != nil {
 		t.Fatal(err)
 	}
-	golden := tenancytest.NewSQL(t, s.database, *update)
+	golden := dbtest.NewSQL(t, s.database, *update)
 	const written = `update pg_class set relallvisible = 0 where oid = 'products'::regclass`
 	if _, err := super.Exec(t.Context(), written); err != nil {
 		t.Fatal(err)
 	}
-	golden.Golden(t, "list_category_by_long_names", func(db *tenancy.DB) error {
+	golden.Golden(t, "list_category_by_long_names", func(db *db.DB) error {
 		f := catalog.Filter{CategoryID: new(int64(3)), Order: paging.Order{By: "name"}, Page: paging.Page{Number: 1, PerPage: 20}}
 		_, err := catalog.New(db).List(t.Context(), s.by.Tenant, f)
 		return err
@@ -148,7 +149,7 @@ func TestTheSQLOfListsOfOneTenant(t *testing.T) {
 	if _, err := super.Exec(t.Context(), `vacuum products`); err != nil {
 		t.Fatal(err)
 	}
-	golden.Golden(t, "list_tag_warehouse", func(db *tenancy.DB) error {
+	golden.Golden(t, "list_tag_warehouse", func(db *db.DB) error {
 		f := catalog.Filter{Tag: "tag 3", WarehouseID: new(int64(3)), Page: paging.Page{Number: 1, PerPage: 20}}
 		_, err := catalog.New(db).List(t.Context(), s.by.Tenant, f)
 		return err
@@ -158,10 +159,10 @@ func TestTheSQLOfListsOfOneTenant(t *testing.T) {
 // The golden files show the SQL of every write of a product and of stock.
 func TestTheSQLOfWrites(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "plans differ")
+	dbtest.SkipOnCitus(t, "plans differ")
 	s := newShop(t)
 	s.mustSeed(t)
-	golden := tenancytest.NewSQL(t, s.database, *update)
+	golden := dbtest.NewSQL(t, s.database, *update)
 	for _, write := range []struct {
 		name string
 		call func(*catalog.Store) error
@@ -185,9 +186,9 @@ func TestTheSQLOfWrites(t *testing.T) {
 		{"adjust_set", adjust(t, s, "set")},
 		{"delete", func(store *catalog.Store) error { return store.Delete(t.Context(), s.by, 701, nil) }},
 	} {
-		golden.Golden(t, write.name, func(db *tenancy.DB) error { return write.call(catalog.New(db)) })
+		golden.Golden(t, write.name, func(db *db.DB) error { return write.call(catalog.New(db)) })
 	}
-	golden.Golden(t, "order_stock", func(db *tenancy.DB) error {
+	golden.Golden(t, "order_stock", func(db *db.DB) error {
 		var stock catalog.OrderStock
 		return db.Update(t.Context(), s.by.Tenant, func(b *pgx.Batch) {
 			stock.QueueLock(b, s.by, []int64{702, 703}, []int64{3})

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Stock is the quantity of a product in a warehouse.
@@ -24,7 +25,7 @@ type WarehouseStock struct {
 // Inventory returns the stock of a product in its own warehouse, even if it is 0, and in
 // all others that have stock of it. It returns ErrNotFound.
 func (s *Store) Inventory(ctx context.Context, tenant tenancy.ID, id int64) ([]WarehouseStock, error) {
-	stock, err := tenancy.All[WarehouseStock](ctx, s.db, tenant, `
+	stock, err := db.All[WarehouseStock](ctx, s.db, tenant, `
 		select w.id as warehouse_id, w.name as warehouse_name,
 		       coalesce((
 		          select quantity
@@ -64,7 +65,7 @@ func (s *Store) Inventories(ctx context.Context, tenant tenancy.ID, ids []int64)
 		ProductID int64
 		WarehouseStock
 	}
-	rows, err := tenancy.All[row](ctx, s.db, tenant, `
+	rows, err := db.All[row](ctx, s.db, tenant, `
 		select w.product_id, w.warehouse_id, (select name from warehouses where tenant_id = $1 and id = w.warehouse_id)
 		       as warehouse_name,
 		       coalesce((
@@ -158,7 +159,7 @@ func (s *Store) Adjust(
 		if err := locked.check(r.Precondition); err != nil {
 			return err
 		}
-		b.Queue(tenancy.NeverRefused)
+		b.Queue(db.NeverRefused)
 		invalid := invalid.Clone()
 		locked.lookups.check(warehouse, invalid)
 		if err := invalid.Err(); err != nil {
@@ -177,7 +178,7 @@ func (s *Store) Adjust(
 			entries, err = pgx.CollectRows(rows, pgx.RowToStructByName[Adjustment])
 			return err
 		})
-		tenancy.QueueRows(b, &result, selectByID, by.Tenant, id)
+		db.QueueRows(b, &result, selectByID, by.Tenant, id)
 		return nil
 	})
 	if invalid := constraintError(err); invalid != nil {
@@ -203,8 +204,8 @@ func (s *Store) addOrRemove(
 	var entries []Adjustment
 	var result []Product
 	err = s.db.Run(ctx, by.Tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &entries, sql, by.Tenant, id, delta, orNull(r.WarehouseID), orNull(r.Notes), by.KeyID)
-		tenancy.QueueRows(b, &result, selectByID, by.Tenant, id)
+		db.QueueRows(b, &entries, sql, by.Tenant, id, delta, orNull(r.WarehouseID), orNull(r.Notes), by.KeyID)
+		db.QueueRows(b, &result, selectByID, by.Tenant, id)
 	})
 	switch {
 	case constraintError(err) != nil:

@@ -53,6 +53,7 @@ import (
 	"fmt"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Errors besides tenancy.ErrNotFound and tenancy.InvalidError.
@@ -64,10 +65,10 @@ var (
 )
 
 // Store reads and writes the catalogs of all tenants.
-type Store struct{ db *tenancy.DB }
+type Store struct{ db *db.DB }
 
 // New returns the store of a database.
-func New(db *tenancy.DB) *Store { return &Store{db} }
+func New(db *db.DB) *Store { return &Store{db} }
 
 // Actor identifies the tenant of a change and the API key that the ledger records. KeyID
 // is nil if an operator's command makes the change. KeyName is the name of the key, or nil too.

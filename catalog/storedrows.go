@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // storedRows are the rows that a part needs. The products are locked.
@@ -177,9 +178,9 @@ func readStored(
 	var categories, sellers, warehouses, imageIDs []rowID
 	var products []Product
 	var stock []stockRow
-	tenancy.QueueRows(b, &products, columns+`
+	db.QueueRows(b, &products, columns+`
   from unnest($2::text[]) s (sku)`+lookUp("sku", "s.sku"), tenant, skus)
-	tenancy.QueueRows(b, &stock, `
+	db.QueueRows(b, &stock, `
 select s.product_id, s.warehouse_id, s.quantity
   from unnest($2::text[]) n (sku)`+lookUp("sku", "n.sku")+`
  cross join lateral (
@@ -214,7 +215,7 @@ func (r upsertRow) changesStock() bool { return r.stock != nil || r.deletes }
 // queueExisting reads which of ids exist.
 func queueExisting(b *pgx.Batch, existing *[]rowID, kind Kind, tenant tenancy.ID, ids []int64) {
 	slices.Sort(ids)
-	tenancy.QueueRows(b, existing, `
+	db.QueueRows(b, existing, `
 		select r.id
 		  from unnest($2::bigint[]) i (id)
 		 cross join lateral (

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Undo is what UndoProducts needs to undo a row.
@@ -50,7 +51,7 @@ func (s *Store) UndoProducts(ctx context.Context, by Actor, rows []Undo) ([]tena
 	if err := s.upsert(ctx, u); err != nil {
 		return nil, err
 	}
-	existing, err := tenancy.All[rowID](ctx, s.db, by.Tenant, `
+	existing, err := db.All[rowID](ctx, s.db, by.Tenant, `
 		select id
 		  from products
 		 where tenant_id = $1 and id = any ($2)`, by.Tenant, ids)

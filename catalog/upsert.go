@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // Outcome is the outcome of a row of an Upsert.
@@ -86,9 +88,9 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 		err := s.db.TxAfter(ctx, u.by.Tenant, func(b *pgx.Batch) {
 			queueLock(b, u.by.Tenant, u.keys, &existing)
 			if !u.planned { // a part of a plan is refused whole, by the trigger that counts
-				tenancy.QueueQuota(b, u.by.Tenant, &u.quota)
+				tenants.QueueQuota(b, u.by.Tenant, &u.quota)
 			}
-		}, func(tx *tenancy.Tx) error {
+		}, func(tx *db.Tx) error {
 			u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
 			u.written, u.locked, u.sizes = map[string]bool{}, map[int64]bool{}, map[string]int{}
 			for _, p := range existing {
@@ -101,12 +103,12 @@ func (s *Store) upsert(ctx context.Context, u *upsert) error {
 			}
 			return nil
 		})
-		if _, full := tenancy.AsQuotaError(err); full && !u.planned && !u.isNearQuota {
+		if _, full := tenants.AsQuotaError(err); full && !u.planned && !u.isNearQuota {
 			u.isNearQuota = true // so that only the rows fail that do not fit
 			continue
 		}
 		if constraintError(err) != nil {
-			if tenancy.Restart(ctx, attempt) {
+			if db.Restart(ctx, attempt) {
 				continue
 			}
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
@@ -150,7 +152,7 @@ type upsert struct {
 	written map[string]bool // SKUs, if planned
 	locked  map[int64]bool  // the products that the transaction has locked or inserted
 	sizes   map[string]int  // of their descriptions in bytes, by SKU
-	quota   []tenancy.Quota // unless planned: one, with what the rows take
+	quota   []tenants.Quota // unless planned: one, with what the rows take
 	// isNearQuota makes rows take the most that they can. Before, the trigger that counts has refused all of them.
 	isNearQuota bool
 }
@@ -176,7 +178,7 @@ const maxPart = 1 << 20
 
 // pass writes rows with different SKUs. It takes two round trips for each part: it reads what is stored, then writes
 // what differs. An update writes the whole product, so the size of a row includes the stored description.
-func (u *upsert) pass(ctx context.Context, tx *tenancy.Tx, indexes []int, isLast bool) error {
+func (u *upsert) pass(ctx context.Context, tx *db.Tx, indexes []int, isLast bool) error {
 	for len(indexes) > 0 {
 		n := 0
 		for size := 0; n < len(indexes) && size < maxPart; n++ {
@@ -216,7 +218,7 @@ func queueLock(b *pgx.Batch, tenant tenancy.ID, keys []RowKey, locked *[]lockedR
 		}
 	}
 	slices.Sort(skus)
-	tenancy.QueueRows(b, locked, `
+	db.QueueRows(b, locked, `
 		select p.id, p.sku, coalesce(octet_length(p.description), 0) as size
 		  from unnest($2::text[]) s (sku)
 		 cross join lateral (
@@ -267,7 +269,7 @@ func (u *upsert) compare(
 	return created, updates, bySKU
 }
 
-// take returns a tenancy.QuotaError if a row would exceed a quota.
+// take returns a tenants.QuotaError if a row would exceed a quota.
 func (u *upsert) take(update *productUpdate, outcome Outcome) error {
 	if len(u.quota) == 0 {
 		return nil
@@ -289,7 +291,7 @@ func (u *upsert) take(update *productUpdate, outcome Outcome) error {
 
 // write writes the rows that differ from what is stored. After the last rows it commits, unless they are planned.
 func (u *upsert) write(
-	ctx context.Context, tx *tenancy.Tx, stored *storedRows, rows []upsertRow, indexes []int, isLast bool,
+	ctx context.Context, tx *db.Tx, stored *storedRows, rows []upsertRow, indexes []int, isLast bool,
 ) error {
 	created, updates, bySKU := u.compare(stored, rows, indexes)
 	b := &pgx.Batch{}

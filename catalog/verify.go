@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // verifyTimeout is how long each query over a whole catalog may take.
@@ -19,13 +20,13 @@ const verifyTimeout = 10 * time.Minute
 // the texts that a search compares, and returns at most limit differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
 	var stock, ledger, counts, tags, low, files []tenancy.Difference
-	err := s.db.Snapshot(ctx, tenant, tenancy.CustomPlan, verifyTimeout, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &stock, verifyStockSQL, tenant, limit)
-		tenancy.QueueRows(b, &ledger, verifyLedgerSQL, tenant, limit)
-		tenancy.QueueRows(b, &counts, verifyCountsSQL, tenant, limit)
-		tenancy.QueueRows(b, &tags, verifyTagsSQL, tenant, limit)
-		tenancy.QueueRows(b, &low, verifyLowSQL, tenant, limit)
-		tenancy.QueueRows(b, &files, verifyFilesSQL, tenant)
+	err := s.db.Snapshot(ctx, tenant, db.CustomPlan, verifyTimeout, func(b *pgx.Batch) {
+		db.QueueRows(b, &stock, verifyStockSQL, tenant, limit)
+		db.QueueRows(b, &ledger, verifyLedgerSQL, tenant, limit)
+		db.QueueRows(b, &counts, verifyCountsSQL, tenant, limit)
+		db.QueueRows(b, &tags, verifyTagsSQL, tenant, limit)
+		db.QueueRows(b, &low, verifyLowSQL, tenant, limit)
+		db.QueueRows(b, &files, verifyFilesSQL, tenant)
 	})
 	if err != nil {
 		return nil, wrap(err, "verify the catalog")

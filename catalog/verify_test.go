@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // storeFile adds an image with a file of 70 bytes to the products.
@@ -142,7 +142,7 @@ func TestRepairLowHasNoTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	impatient := tenancytest.MustOpen(t, s.database.URL+"&lock_timeout=50ms&statement_timeout=1s")
+	impatient := dbtest.MustOpen(t, s.database.URL+"&lock_timeout=50ms&statement_timeout=1s")
 	done := make(chan error, 1)
 	go func() {
 		n, err := catalog.New(impatient).RepairLow(t.Context(), s.by.Tenant)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // ProductStock is the stock of a product in a warehouse.
@@ -30,7 +31,7 @@ func (s *Store) WalkStock(ctx context.Context, tenant tenancy.ID, list Filter, f
 		}
 		var stock []placedStock
 		err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-			tenancy.QueueRows(b, &stock, stockOfProducts, tenant, ids, own)
+			db.QueueRows(b, &stock, stockOfProducts, tenant, ids, own)
 		})
 		if err != nil {
 			return fmt.Errorf("stock of %d products: %w", len(products), err)

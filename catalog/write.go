@@ -7,23 +7,24 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Product returns a product. It returns ErrNotFound.
 func (s *Store) Product(ctx context.Context, tenant tenancy.ID, id int64) (Product, error) {
-	p, err := tenancy.One[Product](ctx, s.db, tenant, selectByID, tenant, id)
+	p, err := db.One[Product](ctx, s.db, tenant, selectByID, tenant, id)
 	return p, wrap(err, "product %d", id)
 }
 
 // ProductsByID returns the products that exist, in the order of ids.
 func (s *Store) ProductsByID(ctx context.Context, tenant tenancy.ID, ids []int64) ([]Product, error) {
-	products, err := tenancy.All[Product](ctx, s.db, tenant, productsOf("$2::bigint[]"), tenant, ids)
+	products, err := db.All[Product](ctx, s.db, tenant, productsOf("$2::bigint[]"), tenant, ids)
 	return products, wrap(err, "read %d products", len(ids))
 }
 
 // ProductBySKU returns the product with this SKU. It returns ErrNotFound.
 func (s *Store) ProductBySKU(ctx context.Context, tenant tenancy.ID, sku string) (Product, error) {
-	p, err := tenancy.One[Product](ctx, s.db, tenant, selectBySKU, tenant, sku)
+	p, err := db.One[Product](ctx, s.db, tenant, selectBySKU, tenant, sku)
 	return p, wrap(err, "product with SKU %q", sku)
 }
 
@@ -44,7 +45,7 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy
 	p.Quantity = int32(c.Quantity.Value)
 	var created []Product
 	err := s.db.Run(ctx, by.Tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &created, insertProduct+selectProducts+"\n  from p", p.arguments(by.Tenant, by.KeyID)...)
+		db.QueueRows(b, &created, insertProduct+selectProducts+"\n  from p", p.arguments(by.Tenant, by.KeyID)...)
 		queueTexts(b, by.Tenant, p)
 	})
 	if invalid := constraintError(err); invalid != nil {
@@ -113,7 +114,7 @@ func (s *Store) change(
 		}
 		if result = []Product{before}; !reflect.DeepEqual(before, after) {
 			types, fields := changedFields(&before, &after)
-			tenancy.QueueRows(b, &result, updateAndSelect, append(after.arguments(by.Tenant, id), types, fields)...)
+			db.QueueRows(b, &result, updateAndSelect, append(after.arguments(by.Tenant, id), types, fields)...)
 			if changesText(&before, &after) {
 				queueTexts(b, by.Tenant, after)
 			}
@@ -164,13 +165,13 @@ type lockedProduct struct {
 // committed while it waited. A product that another transaction inserts between the two queries is not locked, and
 // counts as missing.
 func (l *lockedProduct) queue(b *pgx.Batch, tenant tenancy.ID, id int64) {
-	tenancy.QueueRows(b, &l.locked, `select id from products where tenant_id = $1 and id = $2 for update`, tenant, id)
-	tenancy.QueueRows(b, &l.read, selectByID, tenant, id)
+	db.QueueRows(b, &l.locked, `select id from products where tenant_id = $1 and id = $2 for update`, tenant, id)
+	db.QueueRows(b, &l.read, selectByID, tenant, id)
 }
 
 // queueStock reads the stock of a product after queue.
 func (l *lockedProduct) queueStock(b *pgx.Batch, tenant tenancy.ID, id int64) {
-	tenancy.QueueRows(b, &l.stock, `
+	db.QueueRows(b, &l.stock, `
 		select warehouse_id, quantity
 		  from stock
 		 where tenant_id = $1 and product_id = $2

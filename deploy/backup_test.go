@@ -24,8 +24,9 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 const (
@@ -56,12 +57,12 @@ func TestARestoredBackupHasEveryRow(t *testing.T) {
 	program := buildProgram(t)
 	for name, dir := range map[string]func(t *testing.T) string{
 		"a small shop": writeShop,
-		"a real shop":  func(t *testing.T) string { return tenancytest.SharedData(t, "uci") },
+		"a real shop":  func(t *testing.T) string { return dbtest.SharedData(t, "uci") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data := dir(t)
-			d := tenancytest.New(t)
+			d := dbtest.New(t)
 			b := backedUp{d, program, t.TempDir(), t.TempDir()}
 			key := b.fill(t, data)
 			before := mustCursor(t, d.DB, mustShop(t, b))
@@ -80,7 +81,7 @@ func TestARestoredBackupHasEveryRow(t *testing.T) {
 func TestBackupAndRestoreRefuseUnsafeCalls(t *testing.T) {
 	t.Parallel()
 	program := buildProgram(t)
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	b := backedUp{d, program, t.TempDir(), t.TempDir()}
 	b.fill(t, writeShop(t))
 	dump := b.dump(t)
@@ -156,7 +157,7 @@ func TestBackupAndRestoreRefuseUnsafeCalls(t *testing.T) {
 
 // backedUp is a database with data, and the directories of its dumps and metrics.
 type backedUp struct {
-	*tenancytest.Database
+	*dbtest.Database
 	program string
 	dumps   string
 	metrics string
@@ -338,7 +339,7 @@ func (b backedUp) checkSchema(t *testing.T, restored string) {
 func (b backedUp) checkKey(t *testing.T, restored, key string) {
 	t.Helper()
 	runtime := inDatabase(t, b.URL, mustURL(t, restored).Path)
-	db := tenancytest.MustOpen(t, runtime)
+	db := dbtest.MustOpen(t, runtime)
 	for pepper, want := range map[string]bool{backupPepper: true, strings.Repeat("0", 64): false} {
 		peppers, err := keys.ParsePeppers("1:" + pepper)
 		if err != nil {
@@ -362,7 +363,7 @@ func (b backedUp) checkKey(t *testing.T, restored, key string) {
 // made after the dump have expired.
 func (b backedUp) checkFeed(t *testing.T, restored string, before feed.Cursor) {
 	t.Helper()
-	db := tenancytest.MustOpen(t, inDatabase(t, b.URL, mustURL(t, restored).Path))
+	db := dbtest.MustOpen(t, inDatabase(t, b.URL, mustURL(t, restored).Path))
 	tenant := mustShop(t, b)
 	old := feed.New(b.DB, feed.MinRetention)
 	end, err := old.Read(t.Context(), tenant, feed.Query{After: feed.Now, Limit: 1})
@@ -387,16 +388,16 @@ func (b backedUp) checkFeed(t *testing.T, restored string, before feed.Cursor) {
 }
 
 // mustCursor adds a seller and returns the cursor after it.
-func mustCursor(t *testing.T, db *tenancy.DB, tenant tenancy.ID) feed.Cursor {
+func mustCursor(t *testing.T, pool *db.DB, tenant tenancy.ID) feed.Cursor {
 	t.Helper()
-	added, err := tenancy.All[struct{ ID string }](t.Context(), db, tenant,
+	added, err := db.All[struct{ ID string }](t.Context(), pool, tenant,
 		`insert into sellers (tenant_id, name) values ($1, $2) returning id::text`, tenant, rand.Text())
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := feed.Query{Types: []string{"seller"}, Limit: 1}
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); { // other tests on the server delay the feed
-		page, err := feed.New(db, feed.MinRetention).Read(t.Context(), tenant, q)
+		page, err := feed.New(pool, feed.MinRetention).Read(t.Context(), tenant, q)
 		if err != nil {
 			t.Fatal(err)
 		}

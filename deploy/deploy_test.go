@@ -390,7 +390,7 @@ func TestTheIngressFollowsTheRulesForProxies(t *testing.T) {
 	}
 	load(t, "kubernetes/overlays/example/serve/ingress.yaml", &ingress)
 	for name, want := range map[string]string{
-		"proxy-body-size":     "201m", // settings.MaxUpload and the rest of the form
+		"proxy-body-size":     "201m", // pages.MaxUpload and the rest of the form
 		"proxy-read-timeout":  "125",
 		"proxy-next-upstream": "off",
 		"enable-access-log":   "false",

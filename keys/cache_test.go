@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func number(n int) (d digest) {
@@ -14,7 +15,7 @@ func number(n int) (d digest) {
 	return d
 }
 
-func of(tenant tenancy.ID) *Principal { return &Principal{Tenant: tenancy.Tenant{ID: tenant}} }
+func of(tenant tenancy.ID) *Principal { return &Principal{Tenant: tenants.Tenant{ID: tenant}} }
 
 // confirmedCache returns a cache with a connected listener.
 func confirmedCache() *cache {

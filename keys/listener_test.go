@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // maxDelay is the contract: within this time every instance applies a change.
 const maxDelay = 2 * time.Second
 
 // mustChange changes a tenant as the operator.
-func (s *shop) mustChange(tb testing.TB, slug string, f func(*tenancy.Tenant)) {
+func (s *shop) mustChange(tb testing.TB, slug string, f func(*tenants.Tenant)) {
 	tb.Helper()
-	if _, err := tenancy.ChangeTenant(tb.Context(), s.Admin, slug, f); err != nil {
+	if _, err := tenants.Change(tb.Context(), s.Admin, slug, f); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -44,17 +45,17 @@ func TestEveryInstanceAppliesAChangeWithinTwoSeconds(t *testing.T) {
 			}
 		}, func(_ *Principal, err error) bool { return errors.Is(err, ErrUnknown) }},
 		{"the tenant is suspended", func(tb testing.TB, slug string, _ tenancy.ID, _ Key) {
-			s.mustChange(tb, slug, func(t *tenancy.Tenant) { t.Suspended = true })
+			s.mustChange(tb, slug, func(t *tenants.Tenant) { t.Suspended = true })
 		}, func(p *Principal, err error) bool { return err == nil && p.Tenant.Suspended }},
 		{"the tenant gets another plan", func(tb testing.TB, slug string, _ tenancy.ID, _ Key) {
-			s.mustChange(tb, slug, func(t *tenancy.Tenant) { t.Plan = tenancy.Professional })
+			s.mustChange(tb, slug, func(t *tenants.Tenant) { t.Plan = tenants.Professional })
 		}, func(p *Principal, err error) bool { return err == nil && p.Tenant.Limit() == 300 }},
 		{"the tenant gets another limit", func(tb testing.TB, slug string, _ tenancy.ID, _ Key) {
 			limit := int32(5000)
-			s.mustChange(tb, slug, func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, &limit })
+			s.mustChange(tb, slug, func(t *tenants.Tenant) { t.Plan, t.RateLimit = tenants.Enterprise, &limit })
 		}, func(p *Principal, err error) bool { return err == nil && p.Tenant.Limit() == 5000 }},
 		{"the tenant is deleted", func(tb testing.TB, slug string, _ tenancy.ID, _ Key) {
-			if err := tenancy.DeleteTenant(tb.Context(), s.Admin, slug); err != nil {
+			if err := tenants.Delete(tb.Context(), s.Admin, slug); err != nil {
 				tb.Fatal(err)
 			}
 		}, func(_ *Principal, err error) bool { return errors.Is(err, ErrUnknown) }},
@@ -162,7 +163,7 @@ func TestTheListenerReconnects(t *testing.T) {
 	_, another := s.mustKey(t, "another")
 	mustResolve(t, r, another)
 	before := r.cache.generation()
-	s.mustChange(t, "acme", func(t *tenancy.Tenant) { t.Suspended = true })
+	s.mustChange(t, "acme", func(t *tenants.Tenant) { t.Suspended = true })
 	eventually(t, "the new connection delivers notifications", func() bool { return r.cache.generation() > before })
 	for _, text := range []string{"is disconnected", "is connected again"} {
 		if got := log.String(); strings.Count(got, text) != 1 {

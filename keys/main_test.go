@@ -17,8 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/people"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // TestMain checks that no goroutine is left after all tests, which close their Resolvers.
@@ -40,14 +41,14 @@ func mustPeppers(tb testing.TB, s string) Peppers {
 
 // shop is a tenant in a new database. Its Store is the operator's.
 type shop struct {
-	*tenancytest.Database
+	*dbtest.Database
 	*Store
-	tenant tenancy.Tenant
+	tenant tenants.Tenant
 }
 
 func mustShop(tb testing.TB) *shop {
 	tb.Helper()
-	d := tenancytest.New(tb)
+	d := dbtest.New(tb)
 	return &shop{d, New(d.Admin, mustPeppers(tb, pepperOne)), d.MustTenant(tb, "acme")}
 }
 

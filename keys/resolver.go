@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 // Principal is the tenant and the rights of a key. Requests share it, so it must not be
 // changed. The caller checks whether the tenant is suspended.
 type Principal struct {
-	Tenant      tenancy.Tenant
+	Tenant      tenants.Tenant
 	KeyID       int64
 	KeyName     string
 	Permissions Permissions
@@ -36,7 +38,7 @@ type Principal struct {
 type Resolver struct {
 	LookupTimeout time.Duration // of a lookup in PostgreSQL; tests on busy machines change it
 
-	db      *tenancy.DB
+	db      *db.DB
 	peppers Peppers
 	logger  *slog.Logger
 
@@ -59,7 +61,7 @@ type Resolver struct {
 // connection, not through a pooler. Open fails only for a malformed URL: while
 // PostgreSQL is unavailable, the listener keeps trying to connect.
 func Open(
-	ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers, logger *slog.Logger,
+	ctx context.Context, db *db.DB, listenURL string, peppers Peppers, logger *slog.Logger,
 ) (*Resolver, error) {
 	db = db.Central()
 	r := &Resolver{
@@ -175,7 +177,7 @@ func (r *Resolver) lookUp(ctx context.Context, d digest, token string, generatio
 
 // resolveKey finds the live key that has one of the hashes. It returns the remaining
 // lifetime by PostgreSQL's clock (0: it never expires), and nil for an unknown key.
-func resolveKey(ctx context.Context, db *tenancy.DB, hashes [][]byte) (*Principal, time.Duration, error) {
+func resolveKey(ctx context.Context, pool *db.DB, hashes [][]byte) (*Principal, time.Duration, error) {
 	type row struct {
 		Hash        []byte
 		TenantID    tenancy.ID
@@ -185,14 +187,14 @@ func resolveKey(ctx context.Context, db *tenancy.DB, hashes [][]byte) (*Principa
 		ExpiresAt   *time.Time
 		Slug        string
 		TenantName  string
-		Plan        tenancy.Plan
+		Plan        tenants.Plan
 		RateLimit   *int32
 		Timezone    string
 		Currency    string
 		Suspended   bool
 		Lifetime    time.Duration
 	}
-	found, err := tenancy.Call[row](ctx, db, `
+	found, err := db.Call[row](ctx, pool, `
 		select hash, tenant_id, key_id, key_name, permissions, expires_at,
 		       slug, tenant_name, plan, rate_limit, timezone, currency, suspended,
 		       coalesce(expires_at - now(), '0') as lifetime
@@ -202,7 +204,7 @@ func resolveKey(ctx context.Context, db *tenancy.DB, hashes [][]byte) (*Principa
 	}
 	k := found[0]
 	return &Principal{
-		Tenant: tenancy.Tenant{
+		Tenant: tenants.Tenant{
 			ID: k.TenantID, Slug: k.Slug, Name: k.TenantName, Plan: k.Plan, RateLimit: k.RateLimit,
 			Timezone: k.Timezone, Currency: k.Currency, Suspended: k.Suspended,
 		},

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestEveryKeyResolvesToItsTenantAndPermissions(t *testing.T) {
@@ -87,15 +89,15 @@ func TestResolveReturnsThePrincipalOfAKey(t *testing.T) {
 	t.Run("Resolve returns the plan, the limit and the suspension of the tenant", func(t *testing.T) {
 		t.Parallel()
 		limit := int32(777)
-		big := s.MustTenant(t, "big", func(t *tenancy.Tenant) {
-			t.Plan, t.RateLimit, t.Timezone = tenancy.Enterprise, &limit, "Asia/Tokyo"
+		big := s.MustTenant(t, "big", func(t *tenants.Tenant) {
+			t.Plan, t.RateLimit, t.Timezone = tenants.Enterprise, &limit, "Asia/Tokyo"
 		})
 		_, secret, err := s.create(t, big.ID, "k")
 		if err != nil {
 			t.Fatal(err)
 		}
 		big.Suspended = true
-		s.mustChange(t, "big", func(t *tenancy.Tenant) { t.Suspended = true })
+		s.mustChange(t, "big", func(t *tenants.Tenant) { t.Suspended = true })
 		if diff := cmp.Diff(big, mustResolve(t, s.mustOpenDirect(t), secret).Tenant); diff != "" {
 			t.Errorf("tenant (-want +got):\n%s", diff)
 		}
@@ -126,18 +128,18 @@ func TestResolveReturnsThePrincipalOfAKey(t *testing.T) {
 
 	t.Run("Resolve returns an error while PostgreSQL is unavailable", func(t *testing.T) {
 		t.Parallel()
-		db, err := tenancy.Open(t.Context(), s.URL)
+		pool, err := db.Open(t.Context(), s.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, secret := s.mustKey(t, "k")
-		r, err := Open(t.Context(), db, s.URL, s.peppers, slog.New(slog.DiscardHandler))
+		r, err := Open(t.Context(), pool, s.URL, s.peppers, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
 		mustResolve(t, r, secret)
-		db.Close()
+		pool.Close()
 		r.cache.flush()
 		if p, err := r.Resolve(t.Context(), secret.Reveal()); p != nil || err == nil || errors.Is(err, ErrUnknown) {
 			t.Errorf("Resolve = %v, %v, want an error of the database", p, err)
@@ -274,7 +276,7 @@ func TestALookupAfterAChangeDoesNotShareAnEarlierOne(t *testing.T) {
 	go resolve()
 	eventually(t, "a lookup waits", func() bool { return waiting(t, conn) == 1 })
 	before := r.cache.generation()
-	s.mustChange(t, "acme", func(t *tenancy.Tenant) { t.Suspended = true })
+	s.mustChange(t, "acme", func(t *tenants.Tenant) { t.Suspended = true })
 	eventually(t, "the notification has arrived", func() bool { return r.cache.generation() > before })
 	go resolve()
 	eventually(t, "the second call has its own lookup", func() bool { return waiting(t, conn) == 2 })
@@ -324,18 +326,18 @@ func TestConcurrentLookupsAreBounded(t *testing.T) {
 }
 
 // mustOpenLarge opens a pool with more connections than concurrent lookups.
-func (s *shop) mustOpenLarge(tb testing.TB) *tenancy.DB {
+func (s *shop) mustOpenLarge(tb testing.TB) *db.DB {
 	tb.Helper()
 	separator := "?"
 	if strings.Contains(s.URL, "?") {
 		separator = "&"
 	}
-	db, err := tenancy.Open(tb.Context(), fmt.Sprintf("%s%spool_max_conns=%d", s.URL, separator, 2*maxLookups))
+	pool, err := db.Open(tb.Context(), fmt.Sprintf("%s%spool_max_conns=%d", s.URL, separator, 2*maxLookups))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(db.Close)
-	return db
+	tb.Cleanup(pool.Close)
+	return pool
 }
 
 func TestResolveAfterCloseDoesNotHang(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const day = 24 * time.Hour
@@ -76,12 +78,12 @@ type NewKey struct {
 // Store reads and changes the keys of every tenant. It is safe for concurrent use.
 // Changes by tenancy.Operator need a database that is opened as the migrator.
 type Store struct {
-	db      *tenancy.DB
+	db      *db.DB
 	peppers Peppers
 }
 
 // New returns a Store that hashes new keys under the first of the peppers.
-func New(db *tenancy.DB, peppers Peppers) *Store { return &Store{db.Central(), peppers} }
+func New(db *db.DB, peppers Peppers) *Store { return &Store{db.Central(), peppers} }
 
 const keyColumns = `
 	id, name, permissions, prefix, last4, created_by, created_at, expires_at, revoked_at, replaced_by, last_used_at`
@@ -100,8 +102,8 @@ func (s *Store) Create(ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
 	secret := Generate()
 	args := append([]any{by.Session, n.Name, n.Permissions, lifetime, n.Request}, s.stored(secret)...)
 	key, err := s.change(ctx, tenant, by, `create_key($1, $2, $3, $4, $5, $6, $7, $8, $9)`, args,
-		func(key Key) *tenancy.Entry {
-			return &tenancy.Entry{Action: "key.create", Target: key.Name, Details: key.auditDetails()}
+		func(key Key) *tenants.Entry {
+			return &tenants.Entry{Action: "key.create", Target: key.Name, Details: key.auditDetails()}
 		})
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
@@ -121,10 +123,10 @@ func (s *Store) Roll(
 	secret := Generate()
 	args := append([]any{by.Session, id, overlap}, s.stored(secret)...)
 	key, err := s.change(ctx, tenant, by, `roll_key($1, $2, $3, $4, $5, $6, $7)`, args,
-		func(key Key) *tenancy.Entry {
+		func(key Key) *tenants.Entry {
 			details := key.auditDetails()
 			details["replaces"], details["overlap_hours"] = id, int(overlap.Hours())
-			return &tenancy.Entry{Action: "key.roll", Target: key.Name, Details: details}
+			return &tenants.Entry{Action: "key.roll", Target: key.Name, Details: details}
 		})
 	if err != nil {
 		return Key{}, "", fmt.Errorf("roll key %d: %w", id, err)
@@ -148,7 +150,7 @@ func (s *Store) revoke(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, keepWebhooks bool,
 ) error {
 	_, err := s.change(ctx, tenant, by, `revoke_key($1, $2, $3)`, []any{by.Session, id, keepWebhooks},
-		func(before Key) *tenancy.Entry {
+		func(before Key) *tenants.Entry {
 			if before.RevokedAt != nil {
 				return nil
 			}
@@ -156,7 +158,7 @@ func (s *Store) revoke(
 			if keepWebhooks {
 				details["webhooks"] = "kept"
 			}
-			return &tenancy.Entry{Action: "key.revoke", Target: before.Name, Details: details}
+			return &tenants.Entry{Action: "key.revoke", Target: before.Name, Details: details}
 		})
 	if err != nil {
 		return fmt.Errorf("revoke key %d: %w", id, err)
@@ -168,25 +170,25 @@ func (s *Store) revoke(
 // and records the change in the audit log.
 func (s *Store) change(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
-	call string, args []any, entry func(Key) *tenancy.Entry,
+	call string, args []any, entry func(Key) *tenants.Entry,
 ) (key Key, err error) {
 	var found []Key
 	err = s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
-		tenancy.QueueRows(batch, &found, `select`+keyColumns+` from `+call, args...)
+		db.QueueRows(batch, &found, `select`+keyColumns+` from `+call, args...)
 	}, func(batch *pgx.Batch) error {
 		if len(found) == 0 {
 			return tenancy.ErrNotFound
 		}
 		key = found[0]
 		if e := entry(key); e != nil {
-			tenancy.QueueAudit(batch, tenant, by, *e)
+			tenants.QueueAudit(batch, tenant, by, *e)
 		}
 		return nil
 	})
-	if known := sqlErrors[tenancy.SQLState(err)]; known != nil {
+	if known := sqlErrors[db.SQLState(err)]; known != nil {
 		err = known
 	}
-	if tenancy.Constraint(err) == "api_keys_request" {
+	if db.Constraint(err) == "api_keys_request" {
 		err = ErrRepeated
 	}
 	return key, err
@@ -201,7 +203,7 @@ func (s *Store) stored(secret Secret) []any {
 
 // List returns all keys of the tenant, live or not, the newest first.
 func (s *Store) List(ctx context.Context, tenant tenancy.ID) ([]Key, error) {
-	found, err := tenancy.All[Key](ctx, s.db, tenant, `
+	found, err := db.All[Key](ctx, s.db, tenant, `
 		select`+keyColumns+`
 		  from api_keys
 		 where tenant_id = $1

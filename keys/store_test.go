@@ -13,6 +13,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // about compares times, which two clocks of one machine measured.
@@ -88,7 +89,7 @@ func TestASuspendedTenantGetsNoNewKey(t *testing.T) {
 	key, _ := s.mustKey(t, "k")
 	suspend := func(suspended bool) {
 		t.Helper()
-		s.mustChange(t, s.tenant.Slug, func(t *tenancy.Tenant) { t.Suspended = suspended })
+		s.mustChange(t, s.tenant.Slug, func(t *tenants.Tenant) { t.Suspended = suspended })
 	}
 	suspend(true)
 	owner := s.mustActor(t, "ann", people.Owner)
@@ -353,7 +354,7 @@ func TestOnlyOwnersAndAdminsChangeKeys(t *testing.T) {
 		if err := s.asRuntime().Revoke(ctx, s.tenant.ID, by, rolled.ID); err != nil {
 			t.Fatal(err)
 		}
-		log, _, err := tenancy.AuditLog(ctx, s.DB, s.tenant.ID, "key.", 1, 3)
+		log, _, err := tenants.AuditLog(ctx, s.DB, s.tenant.ID, "key.", 1, 3)
 		if err != nil || len(log) != 3 {
 			t.Fatalf("AuditLog = %v, %v, want three entries", log, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // gathered returns the metrics of the package by name and result, and the count and the
@@ -45,7 +45,7 @@ func gathered(t *testing.T, reader metric.Reader) (values map[string]int64, coun
 
 func TestTheResolverReportsItsMetrics(t *testing.T) {
 	t.Parallel()
-	if !tenancytest.Alone(t) {
+	if !dbtest.Alone(t) {
 		return
 	}
 	reader := metric.NewManualReader()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
@@ -78,7 +79,7 @@ func (u *uses) putBack(tenant tenancy.ID, last map[int64]time.Time) {
 // flushEachInterval writes the recorded uses until ctx ends.
 func (r *Resolver) flushEachInterval(ctx context.Context) {
 	tick := time.Tick(flushInterval)
-	problems := tenancy.Problems{Begins: "last uses of keys are not stored", Ends: "last uses of keys are stored again"}
+	problems := db.Problems{Begins: "last uses of keys are not stored", Ends: "last uses of keys are stored again"}
 	for {
 		select {
 		case <-ctx.Done():
@@ -104,7 +105,7 @@ func (r *Resolver) flushUses(ctx context.Context) error {
 
 // writeUses writes the uses of one tenant's keys. It locks only rows that change, in
 // the order of their ids, so that instances that flush together do not deadlock.
-func writeUses(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, last map[int64]time.Time) error {
+func writeUses(ctx context.Context, db *db.DB, tenant tenancy.ID, last map[int64]time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	var ids []int64

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestTheLastUseIsWritten(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTheLastUseIsWritten(t *testing.T) {
 	}
 
 	// Only this change sends a notification.
-	s.mustChange(t, "other", func(t *tenancy.Tenant) { t.Name = "Sentinel" })
+	s.mustChange(t, "other", func(t *tenants.Tenant) { t.Name = "Sentinel" })
 	n, err := conn.WaitForNotification(t.Context())
 	if want := strconv.FormatInt(int64(other.ID), 10); err != nil || n.Payload != want {
 		t.Fatalf("notification = %v, %v, want that of tenant %s", n, err, want)

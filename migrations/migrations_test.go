@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 func TestTheMigratedSchemaHasNoProblem(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	if err := d.DB.Conn(t.Context(), func(conn *pgx.Conn) error {
 		problems, err := migrations.Lint(t.Context(), conn)
 		for _, p := range problems {
@@ -29,7 +29,7 @@ func TestTheMigratedSchemaHasNoProblem(t *testing.T) {
 
 func TestASecondApplyRunsNothing(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	if err := d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
 		ran, err := migrations.Apply(t.Context(), conn)
 		if len(ran) != 0 {
@@ -125,7 +125,7 @@ func TestLintFindsEveryProblem(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			conn := tenancytest.New(t).MustSuper(t)
+			conn := dbtest.New(t).MustSuper(t)
 			if _, err := conn.Exec(t.Context(), test.statement); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestLintOfANewerSchemaAcceptsWhatItDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			conn := tenancytest.New(t).MustSuper(t)
+			conn := dbtest.New(t).MustSuper(t)
 			version := fmt.Sprintf("\n;insert into schema_migrations (version, name) values (%d, 'newer')",
 				migrations.Latest()+1)
 			if _, err := conn.Exec(t.Context(), test.statement+version); err != nil {
@@ -197,7 +197,7 @@ func TestLintOfANewerSchemaAcceptsWhatItDoesNotKnow(t *testing.T) {
 
 func TestRuntimeRoleRejectsRolesThatPoliciesDoNotRestrict(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	for _, test := range []struct{ name, url, want string }{
 		{"the runtime role", d.URL, ""},
 		{"the migrator, a member of the owner", d.AdminURL, "member of storeroom_owner"},

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // Roles belong to all databases of the server, so these tests change them in transactions
@@ -87,7 +87,7 @@ func TestApplyFindsMissingRolesFirst(t *testing.T) {
 		{`grant storeroom_search to storeroom_owner`, "storeroom_owner inherits the privileges of storeroom_search"},
 	} {
 		t.Run(test.statement, func(t *testing.T) {
-			d := tenancytest.New(t)
+			d := dbtest.New(t)
 			d.MustRewind(t, 6)
 			tx, err := d.MustSuper(t).Begin(t.Context())
 			if err != nil {
@@ -133,7 +133,7 @@ func TestRolesChangesNoPassword(t *testing.T) {
 // mustBegin begins a transaction of a superuser that is rolled back when the test ends.
 func mustBegin(t *testing.T) pgx.Tx {
 	t.Helper()
-	tx, err := tenancytest.New(t).MustSuper(t).Begin(t.Context())
+	tx, err := dbtest.New(t).MustSuper(t).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

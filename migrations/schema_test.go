@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 var update = flag.Bool("update", false, "write schema.sql and the checksums of new migrations")
@@ -32,11 +32,11 @@ create extension if not exists btree_gin;
 
 func TestSchemaSQLIsTheSchemaAfterAllMigrations(t *testing.T) {
 	t.Parallel()
-	compareFile(t, "schema.sql", describe(t, tenancytest.New(t)))
+	compareFile(t, "schema.sql", describe(t, dbtest.New(t)))
 }
 
 // describe returns the schema of a database in the form of schema.sql.
-func describe(t *testing.T, d *tenancytest.Database) string {
+func describe(t *testing.T, d *dbtest.Database) string {
 	t.Helper()
 	rows, err := d.MustSuper(t).Query(t.Context(), describeSQL)
 	if err != nil {
@@ -67,7 +67,7 @@ func describe(t *testing.T, d *tenancytest.Database) string {
 // fills it.
 func TestGINIndexesHaveShortPendingLists(t *testing.T) {
 	t.Parallel()
-	rows, err := tenancytest.New(t).MustSuper(t).Query(t.Context(), `
+	rows, err := dbtest.New(t).MustSuper(t).Query(t.Context(), `
 		select c.oid::regclass::text as name, coalesce('gin_pending_list_limit=256' = any (c.reloptions), false) as is_short
 		  from pg_class c
 		  join pg_am a on a.oid = c.relam

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // objects.txt never changes: later files have checksums. -update writes it only if it is empty.
@@ -24,7 +24,7 @@ func TestObjectsAreThoseThatTheFilesMake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustRewind(t, 0)
 	conn, err := pgx.Connect(t.Context(), d.AdminURL)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestObjectsAreThoseThatTheFilesMake(t *testing.T) {
 }
 
 // mustExecAll runs statements as a superuser.
-func mustExecAll(t *testing.T, d *tenancytest.Database, statements ...string) {
+func mustExecAll(t *testing.T, d *dbtest.Database, statements ...string) {
 	t.Helper()
 	super := d.MustSuper(t)
 	for _, sql := range statements {
@@ -78,7 +78,7 @@ func mustExecAll(t *testing.T, d *tenancytest.Database, statements ...string) {
 }
 
 // contents returns all rows of the database and its schema as text.
-func contents(t *testing.T, d *tenancytest.Database) string {
+func contents(t *testing.T, d *dbtest.Database) string {
 	t.Helper()
 	super := d.MustSuper(t)
 	var all strings.Builder
@@ -142,7 +142,7 @@ func TestAnUnknownStateIsRefusedUnchanged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			d := tenancytest.New(t)
+			d := dbtest.New(t)
 			if test.version > 0 {
 				d.MustRewind(t, test.version)
 			}
@@ -162,7 +162,7 @@ func TestAnUnknownStateIsRefusedUnchanged(t *testing.T) {
 	}
 	t.Run("objects of the operator are none of the files", func(t *testing.T) {
 		t.Parallel()
-		d := tenancytest.New(t)
+		d := dbtest.New(t)
 		d.MustRewind(t, 41)
 		mustExecAll(t, d, `create function of_operator() returns int language sql as 'select 1'`,
 			`create index of_operator on products (tenant_id, upc)`)
@@ -176,7 +176,7 @@ func TestAnUnknownStateIsRefusedUnchanged(t *testing.T) {
 			t.Log("there is no such file yet")
 			return
 		}
-		d := tenancytest.New(t)
+		d := dbtest.New(t)
 		mustExecAll(t, d, withoutChecksum)
 		if _, err := apply(t, d); err == nil || !strings.Contains(err.Error(), "was applied by a program that stored no checksum") {
 			t.Errorf("Apply = %v", err)
@@ -185,7 +185,7 @@ func TestAnUnknownStateIsRefusedUnchanged(t *testing.T) {
 }
 
 // apply applies all migrations as the migrator.
-func apply(t *testing.T, d *tenancytest.Database) ([]migrations.Migration, error) {
+func apply(t *testing.T, d *dbtest.Database) ([]migrations.Migration, error) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), d.AdminURL)
 	if err != nil {
@@ -198,7 +198,7 @@ func apply(t *testing.T, d *tenancytest.Database) ([]migrations.Migration, error
 // Files that were applied by an earlier release have no checksum, and later ones have theirs.
 func TestApplyStoresChecksums(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustRewind(t, 41)
 	if _, err := apply(t, d); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestApplyStoresChecksums(t *testing.T) {
 // The check runs in the transaction of the last file, which is rolled back.
 func TestAFailedCheckLeavesTheStateBeforeTheLastFile(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	before := migrations.Latest() - 1
 	d.MustRewind(t, before)
 	mustExecAll(t, d, `alter table stock no force row level security`)

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // Databases of every earlier version have statistics, and other statistics and the files of the tables stay.
@@ -20,7 +20,7 @@ func TestAnUpgradeDeletesTheStatisticsOfTenants(t *testing.T) {
 	for version := 1; version < keepNone; version++ {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			t.Parallel()
-			d := tenancytest.New(t)
+			d := dbtest.New(t)
 			d.MustRewind(t, version)
 			super := d.MustSuper(t)
 			mustExec := func(sql string) {
@@ -125,7 +125,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 }
 
 func delaysNoRequestForLong(t *testing.T, version int, table, request string) {
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustRewind(t, version-1)
 	holder, reader := d.MustSuper(t), d.MustSuper(t)
 	tx, err := holder.Begin(t.Context())
@@ -158,7 +158,7 @@ func delaysNoRequestForLong(t *testing.T, version int, table, request string) {
 }
 
 // mustUpgrade applies the migrations on a connection without the timeouts of the pool. It returns the result later.
-func mustUpgrade(t *testing.T, d *tenancytest.Database) (done chan error) {
+func mustUpgrade(t *testing.T, d *dbtest.Database) (done chan error) {
 	t.Helper()
 	migrator, err := pgx.Connect(t.Context(), d.AdminURL)
 	if err != nil {
@@ -177,7 +177,7 @@ func mustUpgrade(t *testing.T, d *tenancytest.Database) (done chan error) {
 func TestAnUpgradeListsLowProducts(t *testing.T) {
 	t.Parallel()
 	const withTriggers = 24 // the migration before the one that fills the list
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustRewind(t, withTriggers)
 	super, reader := d.MustSuper(t), d.MustSuper(t)
 	for _, sql := range []string{
@@ -232,7 +232,7 @@ func TestAnUpgradeListsLowProducts(t *testing.T) {
 func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 	t.Parallel()
 	const before = 26 // the migration before the one that adds monthly sums
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustRewind(t, before)
 	super, reader := d.MustSuper(t), d.MustSuper(t)
 	const sell = `
@@ -292,7 +292,7 @@ func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 func TestAnUpgradeKeepsTheMeaningOfChecks(t *testing.T) {
 	t.Parallel()
 	const fewer = 46 // the migration
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustRewind(t, fewer-1)
 	super := d.MustSuper(t)
 	rows := map[string]string{

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // ChannelsQuery selects the sales of the report by channel.
@@ -41,7 +42,7 @@ type ChannelSums struct {
 }
 
 // Channels computes the sales by channel.
-func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery) (Channels, error) {
+func (s *Store) Channels(ctx context.Context, t tenants.Tenant, q ChannelsQuery) (Channels, error) {
 	query := groupQuery{Range: q.Range, groupBy: []column{byChannel}}
 	previous := query
 	previous.Range = q.Compare.Range(q.Range)
@@ -49,7 +50,7 @@ func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery)
 	var changedAt []changedAtRow
 	var firstDays []firstDayRow
 	var unfiltered unfilteredSums
-	zone, err := s.run(ctx, t, tenancy.GenericPlan, reportTimeout, func(b batch) {
+	zone, err := s.run(ctx, t, db.GenericPlan, reportTimeout, func(b batch) {
 		b.queueGroups(query, &rows)
 		b.queueChangedAt(q.Range, &changedAt)
 		if q.Compare != "" {

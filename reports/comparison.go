@@ -5,6 +5,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Comparison names the days that a range is compared with. The zero value means no comparison.
@@ -62,7 +63,7 @@ const firstDaySQL = `
 
 // queueFirstDay adds a query for Compared.DataFrom.
 func (b batch) queueFirstDay(days *[]firstDayRow) {
-	tenancy.QueueRows(b.Batch, days, fill(firstDaySQL, map[string]string{"by_day": sums.ByDay.SQL()}), b.tenant)
+	db.QueueRows(b.Batch, days, fill(firstDaySQL, map[string]string{"by_day": sums.ByDay.SQL()}), b.tenant)
 }
 
 // newCompared returns the description of a comparison with a range. until is zero for the whole last day.

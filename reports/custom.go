@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // CustomQuery selects the sales of a custom report.
@@ -44,7 +45,7 @@ type Custom struct {
 const noLabel = "None"
 
 // Custom computes a custom report.
-func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Custom, error) {
+func (s *Store) Custom(ctx context.Context, t tenants.Tenant, q CustomQuery) (Custom, error) {
 	total, groups := q.queries()
 	var totalRows, groupRows []groupRow
 	var changedAt []changedAtRow
@@ -57,9 +58,9 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	total.additive = total.additive || countsOrders
 	addsUp = addsUp || countsOrders && groups.key == category
 	var counted []orderCount
-	plan := tenancy.GenericPlan
+	plan := db.GenericPlan
 	if len(q.Channels)+len(q.CategoryIDs) > 0 {
-		plan = tenancy.CustomPlan // the best plan depends on the number of channels and categories
+		plan = db.CustomPlan // the best plan depends on the number of channels and categories
 	}
 	zone, err := s.run(ctx, t, plan, reportTimeout, func(b batch) {
 		if !addsUp {

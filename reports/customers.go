@@ -10,7 +10,9 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // CustomersQuery selects the sales of the report by customer.
@@ -47,7 +49,7 @@ type Customers struct {
 }
 
 // Customers computes the sales by customer.
-func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuery) (Customers, error) {
+func (s *Store) Customers(ctx context.Context, t tenants.Tenant, q CustomersQuery) (Customers, error) {
 	var changedAt []changedAtRow
 	var unfiltered unfilteredSums
 	source := s.customers(q)
@@ -64,7 +66,7 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 			scan.queuePage(b)
 		})
 	}
-	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, queues...)
+	zone, err := s.run(ctx, t, db.CustomPlan, reportTimeout, queues...)
 	if err != nil {
 		return Customers{}, fmt.Errorf("read sales by customer: %w", err)
 	}
@@ -122,7 +124,7 @@ func (c *customersOfFacts) queue(b batch) {
 	fragments := b.customerFragments(c.CustomersQuery, &args)
 	fragments["start"] = args.add(tenancy.StartOfDay(c.From, b.zone))
 	fragments["limit"], fragments["offset"] = args.add(c.PerPage), args.add(offset(c.Page, c.PerPage))
-	tenancy.QueueRows(b.Batch, &c.rows, fill(customerSumsSQL+customersPageSQL, fragments), args...)
+	db.QueueRows(b.Batch, &c.rows, fill(customerSumsSQL+customersPageSQL, fragments), args...)
 }
 
 func (c *customersOfFacts) result() (customers Customers, withoutOrder Sums) {
@@ -147,10 +149,10 @@ func (c *customersOfFacts) result() (customers Customers, withoutOrder Sums) {
 // WalkCustomers calls f with each customer of the report, in its order, while the
 // rows arrive.
 func (s *Store) WalkCustomers(
-	ctx context.Context, t tenancy.Tenant, q CustomersQuery, f func(CustomerSums) error,
+	ctx context.Context, t tenants.Tenant, q CustomersQuery, f func(CustomerSums) error,
 ) error {
 	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
-	_, err := s.run(ctx, t, tenancy.CustomPlan, exportTimeout, func(b batch) {
+	_, err := s.run(ctx, t, db.CustomPlan, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		sql := fill(customerSumsSQL+allCustomersSQL, b.customerFragments(q, &args))
 		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {

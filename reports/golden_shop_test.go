@@ -16,14 +16,14 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // goldenShop is a shop with known figures.
 type goldenShop struct {
-	tenant     tenancy.Tenant
+	tenant     tenants.Tenant
 	catalog    *catalog.Store
 	sales      *sales.Store
 	reports    *reports.Store
@@ -35,9 +35,9 @@ type goldenShop struct {
 // mustGoldenShop loads a folder of CSV files.
 func mustGoldenShop(t *testing.T, dir fs.FS, zone string) *goldenShop {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	s := &goldenShop{
-		tenant:  d.MustTenant(t, "shop", func(tenant *tenancy.Tenant) { tenant.Timezone = zone }),
+		tenant:  d.MustTenant(t, "shop", func(tenant *tenants.Tenant) { tenant.Timezone = zone }),
 		catalog: catalog.New(d.DB), sales: sales.New(d.DB), reports: reports.New(d.DB),
 		productIDs: map[string]int64{}, abovePaid: map[string]bool{},
 	}

@@ -17,8 +17,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // The figures of testdata/shop are computed by hand; see figures.md there.
@@ -37,7 +37,7 @@ func TestReportsOfRealShopsEqualTheGoldenFiles(t *testing.T) {
 	for _, set := range []string{"uci", "contoso", "grocery"} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			s := mustGoldenShop(t, os.DirFS(tenancytest.SharedData(t, set)), "UTC")
+			s := mustGoldenShop(t, os.DirFS(dbtest.SharedData(t, set)), "UTC")
 			s.compare(t, "testdata/golden_"+set+".json")
 			if set == "uci" {
 				s.mustSellBest(t, "2011-12-09", "DOT")
@@ -62,7 +62,7 @@ func (s *goldenShop) mustSellBest(t *testing.T, day, sku string) {
 
 func TestGoldenFilesEqualTheOutputOfTheScript(t *testing.T) {
 	t.Parallel()
-	data, out := filepath.Dir(tenancytest.SharedData(t, "uci")), t.TempDir()
+	data, out := filepath.Dir(dbtest.SharedData(t, "uci")), t.TempDir()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Logf("the golden files are not checked: %v", err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/reports/sums"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // groupQuery selects sales and groups them.
@@ -137,7 +137,7 @@ func (b batch) queueGroups(q groupQuery, rows *[]groupRow) {
 	case slices.Contains(q.groupBy, byKey):
 		fragments["label"] = q.key.label
 	}
-	tenancy.QueueRows(b.Batch, rows, fill(groupsSQL, fragments), args...)
+	db.QueueRows(b.Batch, rows, fill(groupsSQL, fragments), args...)
 }
 
 // orderCount is a row of orderCountSQL.
@@ -148,7 +148,7 @@ func (b batch) queueOrderCount(q groupQuery, count *[]orderCount) {
 	q.ordersOnly = true
 	args := arguments{b.tenant}
 	sql := q.facts(&args, b.zone)
-	tenancy.QueueRows(b.Batch, count, sql, args...)
+	db.QueueRows(b.Batch, count, sql, args...)
 }
 
 // sales returns a query for the selected sales with the columns period, channel,
@@ -237,5 +237,5 @@ func (b batch) queueChangedAt(r Range, rows *[]changedAtRow) {
 	sql := fill(changedAtSQL, map[string]string{
 		"by_day": sums.ByDay.SQL(), "from": args.add(r.From), "to": args.add(r.To),
 	})
-	tenancy.QueueRows(b.Batch, rows, sql, args...)
+	db.QueueRows(b.Batch, rows, sql, args...)
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/storeroom/storeroom/reports/sums"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // OverviewQuery selects the sales of the overview.
@@ -73,7 +74,7 @@ func (p LowProduct) DaysLeft(days int) *int64 {
 
 // Overview returns the overview. Callers must not change the result, because later calls return it again until something
 // changes; overviewState explains how they find out.
-func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery) (Overview, error) {
+func (s *Store) Overview(ctx context.Context, t tenants.Tenant, q OverviewQuery) (Overview, error) {
 	unchanged, err := s.unchanged(ctx, t.ID, q)
 	if err != nil {
 		return Overview{}, fmt.Errorf("read the overview: %w", err)
@@ -86,7 +87,7 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 
 // computeOverview computes and stores the overview. One scan of both ranges selects the products, and a second batch
 // reads them.
-func (s *Store) computeOverview(ctx context.Context, t tenancy.Tenant, q OverviewQuery) (Overview, error) {
+func (s *Store) computeOverview(ctx context.Context, t tenants.Tenant, q OverviewQuery) (Overview, error) {
 	summary := summaryRows{query: SummaryQuery{Range: q.Range, Compare: q.Compare, Until: q.Until}}
 	now, before := q.Range, q.Compare.Range(q.Range)
 	var o Overview
@@ -94,7 +95,7 @@ func (s *Store) computeOverview(ctx context.Context, t tenancy.Tenant, q Overvie
 	var best []productRow
 	var states []overviewState
 	customers := s.customerCounts(now)
-	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, func(b batch) {
+	zone, err := s.run(ctx, t, db.CustomPlan, reportTimeout, func(b batch) {
 		queueOverviewState(b.Batch, t.ID, nil, &states)
 		summary.queue(b)
 		customers.queue(b)
@@ -172,7 +173,7 @@ func (s *listScan) queue(b batch) {
 // less than 1 MiB do not count as memory, so f must not keep all their values.
 func (b batch) queuePairs(sql string, f func(first, second int64)) {
 	b.queueBytes(unindent(sql), arguments{b.tenant}, 2, func(rows pgx.Rows, packed []pgtype.DriverBytes) error {
-		if err := tenancy.CountRows(rows, len(packed[0])+len(packed[1])); err != nil {
+		if err := db.CountRows(rows, len(packed[0])+len(packed[1])); err != nil {
 			return err
 		}
 		for i := range len(packed[0]) / 8 {
@@ -219,7 +220,7 @@ func (b batch) queueDeclines(now, before Range, soldIDs []int64, limit int, prod
 	sql := fill(declinesSQL, map[string]string{
 		"sums_now": sumsOf(now), "sums_before": sumsOf(before), "limit": args.add(limit), "latest": latestNameSQL,
 	})
-	tenancy.QueueRows(b.Batch, products, sql, args...)
+	db.QueueRows(b.Batch, products, sql, args...)
 }
 
 const lowQuantitiesSQL = `
@@ -281,7 +282,7 @@ func (s *listScan) queueLow(b batch, limit int, products *[]LowProduct) {
 	sql := fill(lowProductsSQL, map[string]string{
 		"total": args.add(len(s.low)), "ids": args.add(ids), "units": args.add(units),
 	})
-	tenancy.QueueRows(b.Batch, products, sql, args...)
+	db.QueueRows(b.Batch, products, sql, args...)
 }
 
 // firstLow returns the products that run out first, sorted. It is faster than sorting all.
@@ -317,7 +318,7 @@ const productMonthsSQL = `
 // ProductMonths returns the sales of a product in each of the last n months up to that of last.
 // Orders and RefundCount are 0, because one order can have several names of a product.
 func (s *Store) ProductMonths(
-	ctx context.Context, t tenancy.Tenant, product int64, last time.Time, n int,
+	ctx context.Context, t tenants.Tenant, product int64, last time.Time, n int,
 ) ([]MonthSums, error) {
 	months := make([]MonthSums, n)
 	days := make([]time.Time, n)
@@ -326,12 +327,12 @@ func (s *Store) ProductMonths(
 		months[i].Day = days[i]
 	}
 	var rows []MonthSums
-	_, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, func(b batch) {
+	_, err := s.run(ctx, t, db.CustomPlan, reportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		sql := fill(productMonthsSQL, map[string]string{
 			"totals": totals, "months": args.add(days), "kind": sums.ByProduct.SQL(), "product": args.add(product),
 		})
-		tenancy.QueueRows(b.Batch, &rows, sql, args...)
+		db.QueueRows(b.Batch, &rows, sql, args...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read sales of product %d: %w", product, err)

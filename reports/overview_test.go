@@ -11,8 +11,8 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 func TestDeclines(t *testing.T) {
@@ -122,7 +122,7 @@ func TestADayHasMoreLinesThanABlock(t *testing.T) {
 
 func TestLowProductsCountAsMemory(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "a superuser cannot store rows without triggers")
+	dbtest.SkipOnCitus(t, "a superuser cannot store rows without triggers")
 	s := newShop(t, "UTC")
 	if _, err := s.database.MustSuper(t).Exec(t.Context(), `
 		set session_replication_role = replica;

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
@@ -85,7 +86,7 @@ func queueOverviewState(b *pgx.Batch, tenant tenancy.ID, stored *storedOverview,
 			add(p.ProductID, p.SKU, p.Name)
 		}
 	}
-	tenancy.QueueRows(b, states, unindent(overviewStateSQL), tenant, since, limit, ids, skus, names)
+	db.QueueRows(b, states, unindent(overviewStateSQL), tenant, since, limit, ids, skus, names)
 }
 
 // storedOverview is a result with its state.

@@ -15,7 +15,8 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 var overviewOfMarch = reports.OverviewQuery{Range: march, Compare: reports.PreviousPeriod, Limit: 10}
@@ -98,7 +99,7 @@ func TestAnOverviewShowsEachChange(t *testing.T) {
 // A transaction that began before the snapshot of the overview can commit after it, and after later transactions.
 func TestAnOverviewShowsATransactionThatCommitsLate(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the transaction is on the coordinator")
+	dbtest.SkipOnCitus(t, "the transaction is on the coordinator")
 	s := newShop(t, "UTC")
 	s.mustSell(t, newOrder("1", "2026-03-10T10:00:00Z", item("A", 1, 100)))
 	super := s.database.MustSuper(t)
@@ -152,15 +153,15 @@ func (s *sentSQL) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndDat
 
 func TestAnUnchangedOverviewIsNotComputedAgain(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	sent := &sentSQL{}
-	db, err := tenancy.Open(t.Context(), d.URL, func(c *pgx.ConnConfig) { c.Tracer = sent })
+	pool, err := db.Open(t.Context(), d.URL, func(c *pgx.ConnConfig) { c.Tracer = sent })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
+	t.Cleanup(pool.Close)
 	s, other := openShop(t, d, "shop", "UTC"), openShop(t, d, "other", "UTC")
-	s.Store = reports.New(db)
+	s.Store = reports.New(pool)
 	s.mustSell(t, newOrder("1", "2026-03-10T10:00:00Z", item("A", 1, 100)))
 	mustSend := func(wantTrips int, wantScan bool) {
 		t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // blockSize is the number of sold products in a block of packed_sums.
@@ -128,7 +128,7 @@ func (p *productScan) queue(b batch) {
 	for i := range p.values {
 		p.values[i] = make([]int64, blockSize)
 	}
-	tenancy.QueueRows(b.Batch, &p.laterIDs, unindent(firstIDsSQL), b.tenant)
+	db.QueueRows(b.Batch, &p.laterIDs, unindent(firstIDsSQL), b.tenant)
 	args := arguments{b.tenant}
 	var parts []string
 	for i, r := range p.ranges {

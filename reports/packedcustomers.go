@@ -10,6 +10,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -82,7 +83,7 @@ func (c *customerCounts) countMemory(rows pgx.Rows, bytes int) error {
 	}
 	added := bytes - c.counted
 	c.counted = bytes
-	return tenancy.CountRows(rows, added)
+	return db.CountRows(rows, added)
 }
 
 const earlierCustomersSQL = `
@@ -331,7 +332,7 @@ func (s *customerScan) queuePage(b batch) {
 		"from": args.add(tenancy.StartOfDay(s.From, b.zone)), "before": args.add(tenancy.StartOfDay(s.dayAfter(), b.zone)),
 		"totals": totals, "sums": sums.List, "sold_sums": orderSums, "first_order": firstOrderSQL,
 	})
-	tenancy.QueueRows(b.Batch, &s.rows, sql, args...)
+	db.QueueRows(b.Batch, &s.rows, sql, args...)
 }
 
 // result returns the report, and the refunds of customers without an order in the range.

@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/reports/sums"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // ProductsQuery selects the sales of the report by product.
@@ -54,7 +55,7 @@ type productRow struct {
 // Products computes the sales by product. A scan of all products finds those of the page,
 // and a second batch reads their sums. The products of a category are few: one query reads
 // them and selects the page.
-func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery) (Products, error) {
+func (s *Store) Products(ctx context.Context, t tenants.Tenant, q ProductsQuery) (Products, error) {
 	total := groupQuery{Range: q.Range, categories: q.categories()}
 	var rows []productRow
 	var totalRows []groupRow
@@ -83,7 +84,7 @@ func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery)
 			b.queueProducts(q, soldIDs, offset(q.Page, q.PerPage)-skipped, &rows)
 		})
 	}
-	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, queues...)
+	zone, err := s.run(ctx, t, db.CustomPlan, reportTimeout, queues...)
 	if err != nil {
 		return Products{}, fmt.Errorf("read sales by product: %w", err)
 	}
@@ -109,7 +110,7 @@ func (b batch) queueProducts(q ProductsQuery, soldIDs []int64, offset int64, row
 	args := arguments{b.tenant}
 	fragments := b.productFragments(q, soldIDs, &args)
 	fragments["limit"], fragments["offset"] = args.add(q.PerPage), args.add(offset)
-	tenancy.QueueRows(b.Batch, rows, fill(productSumsSQL+productsPageSQL, fragments), args...)
+	db.QueueRows(b.Batch, rows, fill(productSumsSQL+productsPageSQL, fragments), args...)
 }
 
 // pageScan finds the products of a page.
@@ -160,10 +161,10 @@ func (s *pageScan) page() (soldIDs []int64, skipped int64) {
 // WalkProducts calls f with each product of the report, in its order, while the
 // rows arrive.
 func (s *Store) WalkProducts(
-	ctx context.Context, t tenancy.Tenant, q ProductsQuery, f func(ProductSums) error,
+	ctx context.Context, t tenants.Tenant, q ProductsQuery, f func(ProductSums) error,
 ) error {
 	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
-	_, err := s.run(ctx, t, tenancy.CustomPlan, exportTimeout, func(b batch) {
+	_, err := s.run(ctx, t, db.CustomPlan, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		// Sorting so many groups takes half the time of hashing them, and less memory. A sort on disk takes twice as
 		// long.

@@ -18,8 +18,9 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // TestReportsEqualTheModel sends orders, refunds and cancellations in any order, some of
@@ -27,13 +28,13 @@ import (
 // rollups are repaired. Every report equals that of the model.
 func TestReportsEqualTheModel(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	super := d.MustSuper(t)
-	var tenants atomic.Int64
+	var made atomic.Int64
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenarios().Draw(t, "scenario")
-		tenant := tenancy.Tenant{Slug: fmt.Sprint("t", tenants.Add(1)), Name: "Shop", Timezone: s.Zone}
-		tenant, err := tenancy.CreateTenant(t.Context(), d.Admin, tenant)
+		tenant := tenants.Tenant{Slug: fmt.Sprint("t", made.Add(1)), Name: "Shop", Timezone: s.Zone}
+		tenant, err := tenants.Create(t.Context(), d.Admin, tenant)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // ReconciledFigure is one figure of a range, added up in several ways. A value is nil if the figure cannot be added up
@@ -57,9 +59,9 @@ type reconciled struct {
 }
 
 // Reconcile adds up the sales of a range in several ways: once from each table that a report reads.
-func (s *Store) Reconcile(ctx context.Context, t tenancy.Tenant, r Range) (Reconciliation, error) {
+func (s *Store) Reconcile(ctx context.Context, t tenants.Tenant, r Range) (Reconciliation, error) {
 	var all reconciled
-	zone, err := s.run(ctx, t, tenancy.CustomPlan, reportTimeout, func(b batch) { all.queue(b, r) })
+	zone, err := s.run(ctx, t, db.CustomPlan, reportTimeout, func(b batch) { all.queue(b, r) })
 	if err != nil {
 		return Reconciliation{}, fmt.Errorf("reconcile: %w", err)
 	}
@@ -195,7 +197,7 @@ const groupCountsSQL = `
 func (b batch) queueGroupCounts(r Range, counts *[]groupCountRow) {
 	args := arguments{b.tenant}
 	from, before := tenancy.StartOfDay(r.From, b.zone), tenancy.StartOfDay(r.dayAfter(), b.zone)
-	tenancy.QueueRows(b.Batch, counts, fill(groupCountsSQL, map[string]string{
+	db.QueueRows(b.Batch, counts, fill(groupCountsSQL, map[string]string{
 		"from_lines": fromLinesSQL, "join_products": joinProductsSQL, "from": args.add(from), "before": args.add(before),
 		"groups": "count(distinct i.sold_id) as products, count(distinct coalesce(p.category_id, 0)) as categories,\n" +
 			"count(distinct coalesce(p.seller_id, 0)) as sellers",

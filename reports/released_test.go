@@ -14,8 +14,8 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // releasedSchemas are the numbers of migrations of releases: the first, without orders, and each after which what
@@ -35,13 +35,13 @@ var comparedTables = map[string]string{
 // A database of each release keeps all rows and figures.
 func TestReleasedDatabasesKeepRowsAndFigures(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the schema has no earlier version")
+	dbtest.SkipOnCitus(t, "the schema has no earlier version")
 	source := newShop(t, "America/New_York")
 	source.fillForReleases(t)
 	rows := storedRows(t, source.database)
 	for _, version := range releasedSchemas {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
-			d := tenancytest.New(t)
+			d := dbtest.New(t)
 			d.MustRewind(t, version)
 			copied := copyRows(t, source.database, d)
 			if err := d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
@@ -122,7 +122,7 @@ func (s *shop) mustVerify(t *testing.T) {
 }
 
 // copyRows copies the rows of the tables and columns that both databases have. It returns the tables.
-func copyRows(t *testing.T, from, to *tenancytest.Database) (tables []string) {
+func copyRows(t *testing.T, from, to *dbtest.Database) (tables []string) {
 	t.Helper()
 	source, target := from.MustSuper(t), to.MustSuper(t)
 	const columnsSQL = `
@@ -174,7 +174,7 @@ func copyRows(t *testing.T, from, to *tenancytest.Database) (tables []string) {
 }
 
 // storedRows returns the rows of comparedTables as text.
-func storedRows(t *testing.T, d *tenancytest.Database) map[string][]string {
+func storedRows(t *testing.T, d *dbtest.Database) map[string][]string {
 	t.Helper()
 	rows, super := map[string][]string{}, d.MustSuper(t)
 	for table, without := range comparedTables {

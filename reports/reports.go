@@ -44,6 +44,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const (
@@ -56,14 +58,14 @@ const (
 
 // Store reads the reports of all tenants. It is safe for concurrent use.
 type Store struct {
-	db         *tenancy.DB
+	db         *db.DB
 	factsOnly  bool // reads no rollups; tests compare both sources
 	maxSoldIDs int  // tests set it to 0, so that the second batch looks up no products or customers one by one
 	overviews  *overviewCache
 }
 
 // New returns a store of the reports in db.
-func New(db *tenancy.DB) *Store {
+func New(db *db.DB) *Store {
 	return &Store{db: db, maxSoldIDs: maxSoldIDs, overviews: newOverviewCache()}
 }
 
@@ -84,7 +86,7 @@ var errOtherZone = errors.New("the rollups use another time zone")
 // count days. It starts with the zone of the tenant. While that is being changed, the rollups can still have the old
 // one; then run starts again with theirs.
 func (s *Store) run(
-	ctx context.Context, t tenancy.Tenant, plan tenancy.PlanMode, timeout time.Duration, queues ...func(batch),
+	ctx context.Context, t tenants.Tenant, plan db.PlanMode, timeout time.Duration, queues ...func(batch),
 ) (zoneName string, err error) {
 	zoneName = t.Timezone
 	for attempt := 1; ; attempt++ {

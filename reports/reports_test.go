@@ -16,8 +16,8 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 var march = days("2026-03-01", "2026-03-31")
@@ -527,7 +527,7 @@ func TestTheProfitOfAUnitThatReturnsWithoutMoneyIsZero(t *testing.T) {
 
 func TestReportsShowOneTenant(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	s, other := openShop(t, d, "shop", "UTC"), openShop(t, d, "other", "UTC")
 	s.mustSell(t, newOrder("1", "2026-03-01T20:00:00Z", item("X", 1, 100)))
 	for _, store := range []*reports.Store{other.Store, other.facts} {

@@ -16,15 +16,17 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // scenarioRun runs a scenario against the product and the model.
 type scenarioRun struct {
 	scenario   scenario
-	tenant     tenancy.Tenant // keeps its first time zone
+	tenant     tenants.Tenant // keeps its first time zone
 	super      *pgx.Conn
-	db         *tenancy.DB
+	db         *db.DB
 	catalog    *catalog.Store
 	sales      *sales.Store
 	operator   *sales.Store
@@ -228,8 +230,8 @@ func (run *scenarioRun) sendStage(ctx context.Context, stage scenarioStage) erro
 }
 
 // pack packs all sums and orders.
-func pack(ctx context.Context, db *tenancy.DB) error {
-	return errors.Join(tenancy.PackProductSums.Run(ctx, db), tenancy.PackCustomers.Run(ctx, db))
+func pack(ctx context.Context, db *db.DB) error {
+	return errors.Join(tenants.PackProductSums.Run(ctx, db), tenants.PackCustomers.Run(ctx, db))
 }
 
 // disturb repairs rollups, packs sums and orders, changes the time zone, or checks that a

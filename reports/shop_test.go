@@ -9,28 +9,29 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // shop is one tenant with its sales and reports.
 type shop struct {
 	*reports.Store
-	tenancy.Tenant
+	tenants.Tenant
 	facts    *reports.Store // the same reports without rollups
 	sales    *sales.Store
 	catalog  *catalog.Store
-	database *tenancytest.Database
+	database *dbtest.Database
 }
 
 func newShop(t testing.TB, zone string) *shop {
 	t.Helper()
-	return openShop(t, tenancytest.New(t), "shop", zone)
+	return openShop(t, dbtest.New(t), "shop", zone)
 }
 
-func openShop(t testing.TB, d *tenancytest.Database, slug, zone string) *shop {
+func openShop(t testing.TB, d *dbtest.Database, slug, zone string) *shop {
 	t.Helper()
-	tenant := d.MustTenant(t, slug, func(t *tenancy.Tenant) { t.Timezone = zone })
+	tenant := d.MustTenant(t, slug, func(t *tenants.Tenant) { t.Timezone = zone })
 	return &shop{reports.New(d.DB), tenant, reports.FromFacts(d.DB), sales.New(d.DB), catalog.New(d.DB), d}
 }
 
@@ -133,7 +134,7 @@ func days(from, to string) reports.Range {
 }
 
 // must returns the report and fails the test on an error.
-func must[T, Q any](t testing.TB, f func(context.Context, tenancy.Tenant, Q) (T, error), tenant tenancy.Tenant, q Q) T {
+func must[T, Q any](t testing.TB, f func(context.Context, tenants.Tenant, Q) (T, error), tenant tenants.Tenant, q Q) T {
 	t.Helper()
 	got, err := f(t.Context(), tenant, q)
 	if err != nil {

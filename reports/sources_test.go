@@ -14,13 +14,14 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // busyShop has 360 random orders from November 2023 to February 2025, of products that
 // change between them.
-func busyShop(t *testing.T, d *tenancytest.Database, slug, zone string) (s *shop, categories []int64) {
+func busyShop(t *testing.T, d *dbtest.Database, slug, zone string) (s *shop, categories []int64) {
 	s = openShop(t, d, slug, zone)
 	var products []int64
 	for i := range 12 {
@@ -78,7 +79,7 @@ func busyShop(t *testing.T, d *tenancytest.Database, slug, zone string) (s *shop
 
 func TestFactsAndRollupsGiveTheSameReports(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	for i, zone := range []string{"UTC", "America/Havana", "Asia/Kathmandu"} {
 		s, categories := busyShop(t, d, fmt.Sprint("shop", i), zone)
 		if err := pack(t.Context(), d.DB); i > 0 && err != nil {
@@ -143,7 +144,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 }
 
 func same[T, Q any](
-	t *rapid.T, s *shop, report func(*reports.Store, context.Context, tenancy.Tenant, Q) (T, error), q Q,
+	t *rapid.T, s *shop, report func(*reports.Store, context.Context, tenants.Tenant, Q) (T, error), q Q,
 ) {
 	rollups, err := report(s.Store, t.Context(), s.Tenant, q)
 	if err != nil {
@@ -164,7 +165,7 @@ func TestMonthlySumsAreExactAfterEachWrite(t *testing.T) {
 	s := teaShop(t)
 	pack := func() {
 		t.Helper()
-		if err := tenancy.PackProductSums.Run(t.Context(), s.database.DB); err != nil {
+		if err := tenants.PackProductSums.Run(t.Context(), s.database.DB); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +213,7 @@ func TestMonthlySumsAreExactAfterEachWrite(t *testing.T) {
 
 func TestRangesAreBalanced(t *testing.T) {
 	t.Parallel()
-	s, _ := busyShop(t, tenancytest.New(t), "shop", "America/Havana")
+	s, _ := busyShop(t, dbtest.New(t), "shop", "America/Havana")
 	rapid.Check(t, func(t *rapid.T) {
 		from := days("2023-11-01", "2023-11-01").From.AddDate(0, 0, rapid.IntRange(0, 470).Draw(t, "from"))
 		to := from.AddDate(0, 0, rapid.IntRange(0, 200).Draw(t, "days"))
@@ -302,7 +303,7 @@ func TestReportsByCustomerAreExactAfterEachWrite(t *testing.T) {
 			compare(step.name, r)
 		}
 	}
-	if err := tenancy.DeleteTenant(t.Context(), s.database.Admin, s.Tenant.Slug); err != nil {
+	if err := tenants.Delete(t.Context(), s.database.Admin, s.Tenant.Slug); err != nil {
 		t.Fatal(err)
 	}
 	var left int

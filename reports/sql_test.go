@@ -8,8 +8,9 @@ import (
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -19,7 +20,7 @@ var sqlRange = days("2025-01-20", "2025-06-10")
 
 // sqlReports are reports, by the name of their golden file, that together send every
 // query of the package.
-var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant) error{
+var sqlReports = map[string]func(context.Context, *reports.Store, tenants.Tenant) error{
 	"summary": sending((*reports.Store).Summary,
 		reports.SummaryQuery{Range: sqlRange, Channel: "web", Compare: reports.PreviousPeriod}),
 	"summary_until": sending((*reports.Store).Summary, reports.SummaryQuery{
@@ -30,11 +31,11 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 		reports.ProductsQuery{Range: sqlRange, Page: 2, PerPage: 25}),
 	"products_of_category": sending((*reports.Store).Products,
 		reports.ProductsQuery{Range: sqlRange, CategoryID: new(int64(3)), By: "margin", Page: 1, PerPage: 25}),
-	"products_export": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
+	"products_export": func(ctx context.Context, s *reports.Store, tenant tenants.Tenant) error {
 		q := reports.ProductsQuery{Range: sqlRange, By: "units"}
 		return s.WalkProducts(ctx, tenant, q, func(reports.ProductSums) error { return nil })
 	},
-	"products_export_of_a_month": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
+	"products_export_of_a_month": func(ctx context.Context, s *reports.Store, tenant tenants.Tenant) error {
 		q := reports.ProductsQuery{Range: days("2025-03-01", "2025-03-31")}
 		return s.WalkProducts(ctx, tenant, q, func(reports.ProductSums) error { return nil })
 	},
@@ -46,7 +47,7 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 		reports.OverviewQuery{Range: days("2025-05-01", "2025-05-30"), Compare: reports.PreviousYear, Limit: 10}),
 	"customers": sending((*reports.Store).Customers,
 		reports.CustomersQuery{Range: sqlRange, Page: 2, PerPage: 25}),
-	"customers_export": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
+	"customers_export": func(ctx context.Context, s *reports.Store, tenant tenants.Tenant) error {
 		q := reports.CustomersQuery{Range: sqlRange, Channel: "web", By: "last_order", Ascending: true}
 		return s.WalkCustomers(ctx, tenant, q, func(reports.CustomerSums) error { return nil })
 	},
@@ -64,9 +65,9 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 }
 
 func sending[T, Q any](
-	report func(*reports.Store, context.Context, tenancy.Tenant, Q) (T, error), q Q,
-) func(context.Context, *reports.Store, tenancy.Tenant) error {
-	return func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
+	report func(*reports.Store, context.Context, tenants.Tenant, Q) (T, error), q Q,
+) func(context.Context, *reports.Store, tenants.Tenant) error {
+	return func(ctx context.Context, s *reports.Store, tenant tenants.Tenant) error {
 		_, err := report(s, ctx, tenant, q)
 		return err
 	}
@@ -74,7 +75,7 @@ func sending[T, Q any](
 
 func custom(
 	metric, groupBy string, categories ...int64,
-) func(context.Context, *reports.Store, tenancy.Tenant) error {
+) func(context.Context, *reports.Store, tenants.Tenant) error {
 	return sending((*reports.Store).Custom, reports.CustomQuery{
 		Range: sqlRange, GroupBy: groupBy, CategoryIDs: categories, Metrics: []string{metric},
 	})
@@ -83,23 +84,23 @@ func custom(
 // TestTheSQLOfReports compares the queries and plans of each report with golden files.
 func TestTheSQLOfReports(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := mustSeed(t, d)
-	golden := tenancytest.NewSQL(t, d, *update)
+	golden := dbtest.NewSQL(t, d, *update)
 	for name, send := range sqlReports {
 		t.Run(name, func(t *testing.T) {
-			golden.Golden(t, name, func(db *tenancy.DB) error { return send(t.Context(), reports.New(db), tenant) })
+			golden.Golden(t, name, func(db *db.DB) error { return send(t.Context(), reports.New(db), tenant) })
 		})
 	}
 }
 
 // mustSeed inserts two tenants with a year of sales each, and returns the first.
 // The rows and their order are the same in every run.
-func mustSeed(t *testing.T, d *tenancytest.Database) tenancy.Tenant {
+func mustSeed(t *testing.T, d *dbtest.Database) tenants.Tenant {
 	t.Helper()
 	shop, other := d.MustTenant(t, "shop"), d.MustTenant(t, "other")
 	super, operator := d.MustSuper(t), sales.New(d.Admin)
-	for _, tenant := range []tenancy.Tenant{shop, other} {
+	for _, tenant := range []tenants.Tenant{shop, other} {
 		for _, statement := range seed {
 			if _, err := super.Exec(t.Context(), statement, tenant.ID); err != nil {
 				t.Fatalf("%s: %v", statement, err)

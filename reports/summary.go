@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // SummaryQuery selects the sales of a summary.
@@ -41,9 +42,9 @@ type DaySums struct {
 }
 
 // Summary computes the sales of a range.
-func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (Summary, error) {
+func (s *Store) Summary(ctx context.Context, t tenants.Tenant, q SummaryQuery) (Summary, error) {
 	rows := summaryRows{query: q}
-	zone, err := s.run(ctx, t, tenancy.GenericPlan, reportTimeout, rows.queue)
+	zone, err := s.run(ctx, t, db.GenericPlan, reportTimeout, rows.queue)
 	if err != nil {
 		return Summary{}, fmt.Errorf("read the sales summary: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	_ "time/tzdata" // time zones must not depend on the machine
 )
 
 var zones sync.Map // of *time.Location by name

@@ -28,6 +28,8 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const (
@@ -44,7 +46,7 @@ const (
 // Options are the sources of an archive. Progress is optional; it is called with the name of the file, or images, the
 // number of rows or pictures so far, and their total if it is known.
 type Options struct {
-	DB       *tenancy.DB
+	DB       *db.DB
 	Pictures *media.Store
 	By       tenancy.Actor
 	Progress func(what string, done, total int)
@@ -55,7 +57,7 @@ type Writer struct {
 	Options
 	Manifest Manifest // complete after WritePictures
 
-	tenant tenancy.Tenant
+	tenant tenants.Tenant
 	to     switchable
 	zip    *zip.Writer
 	files  []string // the pictures
@@ -65,7 +67,7 @@ type Writer struct {
 type switchable struct{ io.Writer }
 
 // New returns the writer of an archive.
-func New(tenant tenancy.Tenant, o Options) *Writer {
+func New(tenant tenants.Tenant, o Options) *Writer {
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
@@ -91,7 +93,7 @@ func (w *Writer) Name() string {
 func (w *Writer) WriteRows(ctx context.Context, to io.Writer) error {
 	w.to.Writer = to
 	err := w.DB.Run(ctx, w.tenant.ID, func(b *pgx.Batch) {
-		tenancy.QueueAudit(b, w.tenant.ID, w.By, tenancy.Entry{Action: "archive.export", Target: w.tenant.Slug})
+		tenants.QueueAudit(b, w.tenant.ID, w.By, tenants.Entry{Action: "archive.export", Target: w.tenant.Slug})
 	})
 	if err == nil {
 		err = w.DB.InSnapshot(ctx, w.tenant.ID, statementTimeout, w.writeFiles)

@@ -26,23 +26,24 @@ import (
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // shop is a tenant with pictures.
 type shop struct {
-	*tenancytest.Database
+	*dbtest.Database
 	catalog *catalog.Store
 	sales   *sales.Store
-	tenant  tenancy.Tenant
+	tenant  tenants.Tenant
 	by      catalog.Actor
 	dir     string // has the pictures
 }
 
-func newShop(t testing.TB, d *tenancytest.Database, slug string) shop {
+func newShop(t testing.TB, d *dbtest.Database, slug string) shop {
 	t.Helper()
-	tenant := d.MustTenant(t, slug, func(n *tenancy.Tenant) {
+	tenant := d.MustTenant(t, slug, func(n *tenants.Tenant) {
 		n.Name, n.Timezone, n.Currency = "The shop", "Europe/Berlin", "EUR"
 	})
 	return shop{d, catalog.New(d.DB), sales.New(d.DB), tenant, catalog.Actor{Tenant: tenant.ID}, t.TempDir()}
@@ -283,7 +284,7 @@ func (s shop) mustFill(t testing.TB) known {
 
 func TestAnArchiveHasEverythingOfATenant(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	newShop(t, d, "other").mustFill(t)
 	s := newShop(t, d, "shop")
 	ids := s.mustFill(t)
@@ -401,7 +402,7 @@ func TestAnArchiveHasEverythingOfATenant(t *testing.T) {
 		m.Tenant != (archive.Tenant{Slug: "shop", Name: "The shop", Timezone: "Europe/Berlin", Currency: "EUR"}) {
 		t.Errorf("manifest = %+v", m)
 	}
-	log, _, err := tenancy.AuditLog(t.Context(), d.DB, s.tenant.ID, "archive.", 1, 10)
+	log, _, err := tenants.AuditLog(t.Context(), d.DB, s.tenant.ID, "archive.", 1, 10)
 	if err != nil || len(log) != 1 || log[0].Action != "archive.export" || log[0].Actor != "operator" {
 		t.Errorf("audit log = %+v, %v", log, err)
 	}
@@ -409,7 +410,7 @@ func TestAnArchiveHasEverythingOfATenant(t *testing.T) {
 
 func TestAnArchiveOfAnEmptyTenant(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	newShop(t, d, "other").mustFill(t)
 	got := newShop(t, d, "shop").mustArchive(t)
 	if len(got.names) != 14 || got.manifest.Images != (archive.Images{}) {
@@ -430,7 +431,7 @@ func (w writer) Write(b []byte) (int, error) { return len(b), w() }
 // Each file is read from the same snapshot, so an order and its items are always in the archive together.
 func TestAnArchiveIsOfOneMoment(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, tenancytest.New(t), "shop")
+	s := newShop(t, dbtest.New(t), "shop")
 	s.mustProduct(t, "TEA")
 	// More rows than a page has, so that a write happens between any two files.
 	const orders = 1000
@@ -487,7 +488,7 @@ func TestAnArchiveIsOfOneMoment(t *testing.T) {
 
 func TestRowsOfManyPages(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, tenancytest.New(t), "shop")
+	s := newShop(t, dbtest.New(t), "shop")
 	super := s.MustSuper(t)
 	for _, sql := range []string{
 		`insert into categories (tenant_id, name) select $1, 'C' || n from generate_series(1, 1001) n`,
@@ -516,7 +517,7 @@ func TestRowsOfManyPages(t *testing.T) {
 
 func TestAnArchiveLeavesOutDeletedPictures(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, tenancytest.New(t), "shop")
+	s := newShop(t, dbtest.New(t), "shop")
 	p := s.mustProduct(t, "TEA")
 	deleted, kept := s.mustPicture(t, p.ID, "A", "a"), s.mustPicture(t, p.ID, "B", "bb")
 	var file bytes.Buffer
@@ -541,7 +542,7 @@ func TestAnArchiveLeavesOutDeletedPictures(t *testing.T) {
 
 func TestAFailedArchiveIsNotAZIPFile(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, tenancytest.New(t), "shop")
+	s := newShop(t, dbtest.New(t), "shop")
 	s.mustFill(t)
 	check := func(name string, want error, change func(*archive.Options), to func(*bytes.Buffer) io.Writer) {
 		t.Helper()
@@ -581,10 +582,10 @@ func TestAFailedArchiveIsNotAZIPFile(t *testing.T) {
 // Pictures are written without a connection, because a client can be slow.
 func TestPicturesNeedNoConnection(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, tenancytest.New(t), "shop")
+	s := newShop(t, dbtest.New(t), "shop")
 	p := s.mustProduct(t, "TEA")
 	s.mustPicture(t, p.ID, "A", "a")
-	one := tenancytest.MustOpen(t, s.URL+"&pool_max_conns=1")
+	one := dbtest.MustOpen(t, s.URL+"&pool_max_conns=1")
 	options := s.options()
 	options.DB = one
 	w := archive.New(s.tenant, options)

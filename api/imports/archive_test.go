@@ -32,7 +32,9 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // other returns an empty tenant in the database of s.
@@ -569,14 +571,14 @@ func (s shop) contents(t *testing.T) (all []string) {
 	t.Helper()
 	for _, table := range []string{"products", "stock", "categories", "sellers", "customers", "orders", "order_items", "refunds",
 		"refund_items", "cancellations", "taken_stock"} {
-		row, err := tenancy.One[struct{ Count int64 }](t.Context(), s.DB, s.tenant,
+		row, err := db.One[struct{ Count int64 }](t.Context(), s.DB, s.tenant,
 			`select count(*) from `+table+` where tenant_id = $1`, s.tenant)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, fmt.Sprint(table, " ", row.Count))
 	}
-	names, err := tenancy.All[struct{ Name string }](t.Context(), s.DB, s.tenant, `
+	names, err := db.All[struct{ Name string }](t.Context(), s.DB, s.tenant, `
 		select name from warehouses where tenant_id = $1
 		union all
 		select concat_ws(' ', identifier, label, takes_stock, when_short,
@@ -595,7 +597,7 @@ func (s shop) contents(t *testing.T) (all []string) {
 // mustUndo undoes the first import of the tenant.
 func (s shop) mustUndo(t *testing.T) {
 	t.Helper()
-	first, err := tenancy.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
+	first, err := db.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
 		`select min(id) as id from change_plans where tenant_id = $1`, s.tenant)
 	if err != nil {
 		t.Fatal(err)
@@ -821,7 +823,7 @@ func TestAnOrderSentAgainAfterAnArchiveIsUnchanged(t *testing.T) {
 func TestAnUploadedArchiveIsPlannedAppliedAndUndone(t *testing.T) {
 	t.Parallel()
 	j := newJobs(t)
-	s := shop{j.Database, catalog.New(j.DB), sales.New(j.DB), 0, tenancy.Tenant{}}.other(t, "from")
+	s := shop{j.Database, catalog.New(j.DB), sales.New(j.DB), 0, tenants.Tenant{}}.other(t, "from")
 	s.mustHistory(t, 5, 100)
 	file := s.mustArchive(t, "")
 	to := s

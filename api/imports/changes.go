@@ -15,6 +15,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // ChangesKind is the kind of the plans of Changes.
@@ -28,7 +29,7 @@ const (
 )
 
 // Kinds returns the kinds of change plans: imports with their pictures, changes, and erasures of customers.
-func Kinds(db *tenancy.DB, p Pictures) map[string]changeplan.Kind {
+func Kinds(db *db.DB, p Pictures) map[string]changeplan.Kind {
 	changes := changesImporter{NewImporter(db, Pictures{})}
 	changes.maxRows = maxChangeRows
 	return map[string]changeplan.Kind{
@@ -147,7 +148,7 @@ func withoutRepeated(records iter.Seq2[Record, error]) iter.Seq2[Record, error] 
 type Changes struct{ Jobs }
 
 // NewChanges returns the changes of products in plans.
-func NewChanges(db *tenancy.DB, plans *changeplan.Store) *Changes {
+func NewChanges(db *db.DB, plans *changeplan.Store) *Changes {
 	return &Changes{Jobs{db, plans, ChangesKind}}
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // changes are the plans of a tenant.
@@ -30,7 +30,7 @@ type changes struct {
 	by      catalog.Actor
 }
 
-func newChanges(t testing.TB, d *tenancytest.Database, slug string) changes {
+func newChanges(t testing.TB, d *dbtest.Database, slug string) changes {
 	t.Helper()
 	worker := changeplan.New(d.DB, imports.Kinds(d.DB, imports.Pictures{}))
 	return changes{
@@ -221,7 +221,7 @@ func write(products, from, to map[string]modelProduct, except map[string][]strin
 // A plan writes exactly what a model says, and an undo restores exactly the fields that nobody has changed since.
 func TestPlansOfChangesEqualAModel(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
@@ -316,7 +316,7 @@ func restrict(products, others map[string]modelProduct) map[string]modelProduct 
 // A process is killed between two parts, of apply and of undo. Another one continues with the next part.
 func TestAPlanOfChangesContinuesAfterAProcessWasKilled(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	c := newChanges(t, d, "acme")
 	const products = 2500 // three parts
 	rows := make([]catalog.Row, products)

@@ -20,8 +20,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 // EraseKind is the kind of plans that have no rows: they erase a customer from what is stored besides its row.
@@ -46,18 +47,18 @@ const errErased changeplan.Failure = "A customer was erased before the files wer
 // waits for the latter at most for the given time and reports whether they are done; otherwise a worker continues. It
 // can be called again. It returns tenancy.ErrNotFound.
 func EraseCustomer(
-	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, by tenancy.Actor, id string, wait time.Duration,
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, by tenancy.Actor, id string, wait time.Duration,
 ) (done bool, err error) {
-	db.StayOnPrimary(ctx)
-	plans := changeplan.New(db, Kinds(db, Pictures{}))
+	pool.StayOnPrimary(ctx)
+	plans := changeplan.New(pool, Kinds(pool, Pictures{}))
 	// The names are known only as long as the customer has them. The plan of the erasure keeps them in its file, which is
 	// deleted when it ends. A call after that continues it.
 	var planID int64
-	err = sales.New(db).EraseCustomer(ctx, tenant, id, by, func(b *pgx.Batch, c sales.Names) error {
+	err = sales.New(pool).EraseCustomer(ctx, tenant, id, by, func(b *pgx.Batch, c sales.Names) error {
 		names := newEraser(id, c.Name, c.Email).sorted()
 		content, err := json.Marshal(erased{id, names})
 		if err == nil {
-			b.Queue(tenancy.NeverRefused)
+			b.Queue(db.NeverRefused)
 			changeplan.QueueCreate(b, tenant, by, EraseKind, id, eraseFile, content, len(names) == 0, &planID)
 		}
 		return err
@@ -83,7 +84,7 @@ type erased struct {
 
 // erasure is the changeplan.Kind of erasures.
 type erasure struct {
-	db   *tenancy.DB
+	db   *db.DB
 	turn time.Duration
 }
 
@@ -140,7 +141,7 @@ func (e erasure) PlanFiles(
 }
 
 // eraseAtOnce erases what takes little time.
-func (e *eraser) eraseAtOnce(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, plans *changeplan.Store) error {
+func (e *eraser) eraseAtOnce(ctx context.Context, db *db.DB, tenant tenancy.ID, plans *changeplan.Store) error {
 	err := sales.New(db).EraseFromResponses(ctx, tenant, e.id)
 	if err == nil {
 		err = webhooks.EraseResponses(ctx, db, tenant)

@@ -21,9 +21,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // For any content, reading ends without a panic, each row is in one record, records survive JSON, and a valid order is
@@ -43,7 +43,7 @@ func FuzzOpen(f *testing.F) {
 // FuzzPlan is FuzzOpen with the plan of a tenant.
 func FuzzPlan(f *testing.F) {
 	addFiles(f)
-	d := tenancytest.New(f)
+	d := dbtest.New(f)
 	tenant := d.MustTenant(f, "shop")
 	f.Fuzz(func(t *testing.T, firstName, first, secondName, second string) {
 		if firstName == secondName || len(firstName) > 20 || len(secondName) > 20 {
@@ -53,7 +53,7 @@ func FuzzPlan(f *testing.F) {
 		for _, settings := range []Settings{{}, answered} {
 			o := Options{Settings: mapped(t, dir, settings), DryRun: true}
 			_, err := NewRunner(d.DB, tenant, o).Import(context.Background(), dir)
-			if err != nil && tenancy.SQLState(err) != "" {
+			if err != nil && db.SQLState(err) != "" {
 				t.Errorf("plan of %q and %q: %v", first, second, err)
 			}
 		}

@@ -26,7 +26,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 var euroShop = Tenant{Currency: "EUR", Timezone: time.UTC}
@@ -115,7 +115,7 @@ func gzipped(t *testing.T, text string) string {
 // sharedRows returns the rows of a shared file.
 func sharedRows(t *testing.T, set, name string) [][]string {
 	t.Helper()
-	file, err := os.Open(filepath.Join(tenancytest.SharedData(t, set), name))
+	file, err := os.Open(filepath.Join(dbtest.SharedData(t, set), name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestAllFormsOfDirtyRowsHaveTheSameRecords(t *testing.T) {
 
 func TestOurFilesAreRead(t *testing.T) {
 	t.Parallel()
-	set, records := mustRead(t, os.DirFS(tenancytest.SharedData(t, "uci")), Settings{})
+	set, records := mustRead(t, os.DirFS(dbtest.SharedData(t, "uci")), Settings{})
 	counts, items := map[Kind]int{}, 0
 	for _, r := range records {
 		counts[r.Kind]++

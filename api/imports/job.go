@@ -17,7 +17,9 @@ import (
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // MaxFiles is the number of files of an import.
@@ -31,19 +33,19 @@ const (
 
 // Jobs are the plans of a kind that instances carry out in the background. It is safe for concurrent use.
 type Jobs struct {
-	db    *tenancy.DB
+	db    *db.DB
 	plans *changeplan.Store
 	kind  string
 }
 
 // NewJobs returns the imports in plans.
-func NewJobs(db *tenancy.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans, PlanKind} }
+func NewJobs(db *db.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans, PlanKind} }
 
 // Create stores the files of a form; an instance computes the plan from them. The form has parts named file, and may
 // have a part named settings with JSON. Create returns an InvalidError by part, a changeplan.LimitError, or the error
 // of reading the form.
 func (j *Jobs) Create(
-	ctx context.Context, tenant tenancy.Tenant, by tenancy.Actor, form *Form,
+	ctx context.Context, tenant tenants.Tenant, by tenancy.Actor, form *Form,
 ) (id int64, err error) {
 	zone, err := tenant.Location()
 	if err != nil {

@@ -15,21 +15,23 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // jobs are the imports of a tenant, and the worker that carries them out.
 type jobs struct {
-	*tenancytest.Database
+	*dbtest.Database
 	*imports.Jobs
-	tenant tenancy.Tenant
+	tenant tenants.Tenant
 	worker *changeplan.Store
 }
 
 func newJobs(t *testing.T) jobs {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	store := changeplan.New(d.DB, imports.Kinds(d.DB, imports.Pictures{}))
 	return jobs{d, imports.NewJobs(d.DB, store), d.MustTenant(t, "acme"), store}
 }
@@ -175,7 +177,7 @@ func TestAnUploadIsPlannedAppliedAndUndone(t *testing.T) {
 
 func (j jobs) count(t *testing.T, table string) int64 {
 	t.Helper()
-	n, err := tenancy.One[struct{ Count int64 }](t.Context(), j.DB, j.tenant.ID,
+	n, err := db.One[struct{ Count int64 }](t.Context(), j.DB, j.tenant.ID,
 		`select count(*) from `+table+` where tenant_id = $1`, j.tenant.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +324,7 @@ func TestAReturnBelongsToTheStoredOrderWithItsNumber(t *testing.T) {
 			t.Fatalf("the import is %s with %+v", i.State, i.Counts)
 		}
 	}
-	refunded, err := tenancy.One[struct{ Numbers string }](t.Context(), j.DB, j.tenant.ID, `
+	refunded, err := db.One[struct{ Numbers string }](t.Context(), j.DB, j.tenant.ID, `
 		select string_agg(o.number || ' ' || r.amount, ', ' order by o.number) as numbers
 		  from refunds r
 		  join orders o on o.tenant_id = r.tenant_id and o.id = r.order_id
@@ -452,7 +454,7 @@ func TestRowsThatHaveChangedAreNotOverwritten(t *testing.T) {
 	if err != nil || !strings.Contains(file.String(), "\nMUG,Mug,11.00,") {
 		t.Errorf("the refused rows are %s, %v, want the row of MUG as it was in the file", file.String(), err)
 	}
-	price, err := tenancy.One[struct{ Price int64 }](t.Context(), j.DB, j.tenant.ID,
+	price, err := db.One[struct{ Price int64 }](t.Context(), j.DB, j.tenant.ID,
 		`select price from products where tenant_id = $1 and sku = 'MUG'`, j.tenant.ID)
 	if err != nil || price.Price != 10_00 {
 		t.Errorf("the price is %d, %v, want that of the first import", price.Price, err)
@@ -503,7 +505,7 @@ func TestCumulativeRefundsAreNotAddedTwice(t *testing.T) {
 		}
 		j.mustWork(t, id)
 	}
-	sum, err := tenancy.One[struct{ Cents int64 }](t.Context(), j.DB, j.tenant.ID,
+	sum, err := db.One[struct{ Cents int64 }](t.Context(), j.DB, j.tenant.ID,
 		`select coalesce(sum(amount), 0)::bigint as cents from refunds where tenant_id = $1`, j.tenant.ID)
 	if err != nil || sum.Cents != 8_00 {
 		t.Errorf("the order is refunded %d cents, %v, want 800", sum.Cents, err)

@@ -20,22 +20,23 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // shop is a tenant to import into.
 type shop struct {
-	*tenancytest.Database
+	*dbtest.Database
 	store  *catalog.Store
 	sales  *sales.Store
 	tenant tenancy.ID
-	of     tenancy.Tenant
+	of     tenants.Tenant
 }
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "shop")
 	return shop{d, catalog.New(d.DB), sales.New(d.DB), tenant.ID, tenant}
 }
@@ -96,7 +97,7 @@ func TestASecondImportOfRealDataChangesNothing(t *testing.T) {
 	} {
 		t.Run(test.set, func(t *testing.T) {
 			t.Parallel()
-			dir := os.DirFS(tenancytest.SharedData(t, test.set))
+			dir := os.DirFS(dbtest.SharedData(t, test.set))
 			s := newShop(t)
 			first, refused := s.mustImport(t, dir)
 			if len(refused) > 0 {
@@ -168,7 +169,7 @@ type dirtyRow struct{ issue, sku, name, price, quantity, upc, description string
 
 func dirtyRows(t *testing.T) []dirtyRow {
 	t.Helper()
-	file, err := os.Open(filepath.Join(tenancytest.SharedData(t, "dirty"), "dirty_catalog.csv"))
+	file, err := os.Open(filepath.Join(dbtest.SharedData(t, "dirty"), "dirty_catalog.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 const (
@@ -276,7 +276,7 @@ func TestAnErasedCustomerStaysErased(t *testing.T) {
 // all, every row is counted once, and a second import changes nothing.
 func TestOrdersAreStoredWithAllItemsOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++

@@ -13,6 +13,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Pictures is where the pictures of archives are stored. Without a Store they are left out.
@@ -43,7 +44,7 @@ func reservedUntil(created time.Time) time.Time { return created.Add(reservation
 // uses are deleted when their reservation ends, and soon if the plan is computed again or cancelled.
 type pictures struct {
 	Pictures
-	db     *tenancy.DB
+	db     *db.DB
 	tenant tenancy.ID
 	space  *table.Space
 	file   *table.Archive

@@ -19,6 +19,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
@@ -197,7 +198,7 @@ func (s shop) planNotes(t *testing.T) (notes []string) {
 	jobs := imports.NewJobs(s.DB, changeplan.New(s.DB, map[string]changeplan.Kind{
 		imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{}),
 	}))
-	plan, err := tenancy.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
+	plan, err := db.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
 		`select min(id) as id from change_plans where tenant_id = $1`, s.tenant)
 	if err != nil {
 		t.Fatal(err)

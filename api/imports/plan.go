@@ -11,20 +11,21 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // Importer plans, applies and undoes imports. It is the Kind "import" of package changeplan.
 type Importer struct {
 	Pictures
-	db      *tenancy.DB
+	db      *db.DB
 	catalog *catalog.Store
 	sales   *sales.Store
 	maxRows int // of a part
 }
 
 // NewImporter returns an importer into db, and of pictures into their storage.
-func NewImporter(db *tenancy.DB, p Pictures) *Importer {
+func NewImporter(db *db.DB, p Pictures) *Importer {
 	return &Importer{p, db, catalog.New(db), sales.New(db), maxPartRows}
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // PlanKind is the kind of the plans of imports.
@@ -59,12 +61,12 @@ type details struct {
 type Runner struct {
 	*Importer
 	plans  *changeplan.Store
-	tenant tenancy.Tenant
+	tenant tenants.Tenant
 	Options
 }
 
 // NewRunner returns a runner for imports of a tenant.
-func NewRunner(db *tenancy.DB, tenant tenancy.Tenant, o Options) *Runner {
+func NewRunner(db *db.DB, tenant tenants.Tenant, o Options) *Runner {
 	m := NewImporter(db, o.Pictures)
 	return &Runner{m, changeplan.New(db, map[string]changeplan.Kind{PlanKind: m}), tenant, o}
 }

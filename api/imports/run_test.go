@@ -17,19 +17,21 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // business is a tenant with its stores.
 type business struct {
-	*tenancytest.Database
-	tenant  tenancy.Tenant
+	*dbtest.Database
+	tenant  tenants.Tenant
 	catalog *catalog.Store
 	sales   *sales.Store
 }
 
-func newBusiness(t *testing.T, d *tenancytest.Database, slug string) business {
+func newBusiness(t *testing.T, d *dbtest.Database, slug string) business {
 	t.Helper()
 	return business{d, d.MustTenant(t, slug), catalog.New(d.DB), sales.New(d.DB)}
 }
@@ -70,7 +72,7 @@ func (s business) mustUndo(t *testing.T, id int64) Report {
 // mustDump returns everything that imports write, without ids and without sums that are zero.
 func (s business) mustDump(t *testing.T) string {
 	t.Helper()
-	rows, err := tenancy.All[struct{ Line string }](t.Context(), s.DB, s.tenant.ID, `
+	rows, err := db.All[struct{ Line string }](t.Context(), s.DB, s.tenant.ID, `
 		select line from (
 			select 1 as kind, concat_ws(' ', 'category', name) as line from categories where tenant_id = $1
 			union all
@@ -268,7 +270,7 @@ func randomRecords(r *rand.Rand, products, orders int) (records []Record) {
 // A plan that is applied stores what Upsert, Ingest, Refund and Cancel store, and its undo restores what was there.
 func TestAPlanEqualsDirectWritesAndItsUndoRestores(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 14))
 		direct, planned := newBusiness(t, d, fmt.Sprintf("direct-%d", seed)), newBusiness(t, d, fmt.Sprintf("planned-%d", seed))
@@ -322,7 +324,7 @@ func order(number, sku string) Record {
 // Rows that something else has changed since the import are named and kept.
 func TestAnUndoKeepsWhatHasChangedSince(t *testing.T) {
 	t.Parallel()
-	s := newBusiness(t, tenancytest.New(t), "acme")
+	s := newBusiness(t, dbtest.New(t), "acme")
 	ctx, id := t.Context(), s.tenant.ID
 	s.mustImport(t, []Record{product("A", 100), product("B", 100), product("C", 100)})
 	report := s.mustImport(t, []Record{
@@ -361,7 +363,7 @@ func TestAnUndoKeepsWhatHasChangedSince(t *testing.T) {
 // A product that something else changes between the plan and its application is not overwritten.
 func TestAnImportSkipsWhatHasChangedSinceThePlan(t *testing.T) {
 	t.Parallel()
-	s := newBusiness(t, tenancytest.New(t), "acme")
+	s := newBusiness(t, dbtest.New(t), "acme")
 	s.mustImport(t, []Record{product("A", 100), product("B", 100)})
 	r := NewRunner(s.DB, s.tenant, Options{By: tenancy.Operator})
 	id, err := r.store(t.Context(), setOf([]Record{product("A", 200), product("B", 200), product("C", 200)}))
@@ -403,7 +405,7 @@ func TestAnImportSkipsWhatHasChangedSinceThePlan(t *testing.T) {
 // The rows of a product and of an order in different parts depend on each other.
 func TestPartsDependOnEarlierOnes(t *testing.T) {
 	t.Parallel()
-	s := newBusiness(t, tenancytest.New(t), "acme")
+	s := newBusiness(t, dbtest.New(t), "acme")
 	var records []Record
 	for i := range 2 * maxPartRows {
 		records = append(records, product(fmt.Sprintf("S%d", i), 100))
@@ -455,7 +457,7 @@ func TestPartsDependOnEarlierOnes(t *testing.T) {
 // A product is deleted, and one is created again, after the filter was read.
 func TestAChangeLeavesOutProductsThatWereDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
-	s := newBusiness(t, tenancytest.New(t), "acme")
+	s := newBusiness(t, dbtest.New(t), "acme")
 	by := catalog.Actor{Tenant: s.tenant.ID}
 	var ids []int64
 	for _, sku := range []string{"A", "B", "C"} {
@@ -499,7 +501,7 @@ func TestAChangeLeavesOutProductsThatWereDeletedMeanwhile(t *testing.T) {
 
 func TestAPlanShowsTheSettingsOfAChannel(t *testing.T) {
 	t.Parallel()
-	s := newBusiness(t, tenancytest.New(t), "acme")
+	s := newBusiness(t, dbtest.New(t), "acme")
 	channel := func(identifier, label string) Record {
 		return Record{Kind: Channel, Key: identifier, Channel: &sales.Channel{
 			Identifier: identifier, Label: label, TakesStock: true, WhenShort: sales.Accept,

@@ -21,7 +21,9 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // storages are the storages of onEachStorage by name. Each function returns an empty one, and a function that lists the
@@ -213,7 +215,7 @@ func TestAServerThatFailsOrDoesNotAnswer(t *testing.T) {
 
 func TestUnusedFilesAreDeleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, s *Store, keys func() []string) {
-		d := tenancytest.New(t)
+		d := dbtest.New(t)
 		a, b := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
 		store := func(tenant tenancy.ID) string {
 			t.Helper()
@@ -239,7 +241,7 @@ func TestUnusedFilesAreDeleted(t *testing.T) {
 		if err != nil || deleted != 2 || len(keys()) != 2 || !strings.Contains(keys()[1], recent[:26]) {
 			t.Errorf("deleted %d, %v, left %v", deleted, err, keys())
 		}
-		if err := tenancy.DeleteTenant(t.Context(), d.Admin, "a"); err != nil {
+		if err := tenants.Delete(t.Context(), d.Admin, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if deleted, err = s.DeleteUnused(t.Context(), d.DB); err != nil || deleted != 0 {
@@ -291,7 +293,7 @@ func TestTemporaryFilesAreDeleted(t *testing.T) {
 
 func TestAFileIsTriedAgainAfterTheStorageFailed(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	dir := filepath.Join(t.TempDir(), "media")
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
@@ -349,8 +351,8 @@ func TestCheckURL(t *testing.T) {
 // A reservation at the time of the deletion is either kept or refused.
 func TestAFileIsReservedWhileItsTenantIsDeleted(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the coordinator, which the test asks, reserves no files")
-	d := tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "the coordinator, which the test asks, reserves no files")
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	super, reader := d.MustSuper(t), d.MustSuper(t)
 	awaitLock := func(ended chan error) {
@@ -371,7 +373,7 @@ func TestAFileIsReservedWhileItsTenantIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	deleted := make(chan error, 1)
-	go func() { deleted <- tenancy.DeleteTenant(t.Context(), d.Admin, "a") }()
+	go func() { deleted <- tenants.Delete(t.Context(), d.Admin, "a") }()
 	awaitLock(deleted)
 	if err := errors.Join(tx.Commit(t.Context()), <-deleted); err != nil {
 		t.Fatal(err)
@@ -405,7 +407,7 @@ func TestAFileIsReservedWhileItsTenantIsDeleted(t *testing.T) {
 // A hostile statement of the runtime role, with its own tenant, must not make an instance delete a file of another.
 func TestATenantCannotDeleteTheFilesOfAnother(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	hostile, victim := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
 	old := rand.Text() + ".jpg" // as an earlier release names it
 	if err := Reserve(t.Context(), d.DB, victim, old); err != nil {
@@ -417,7 +419,7 @@ func TestATenantCannotDeleteTheFilesOfAnother(t *testing.T) {
 			`insert into unused_media (tenant_id, due, file) values ($1, now(), $2)`, hostile, name)
 		_, ofDeleted := d.DB.Exec(t.Context(), 0, `insert into unused_media (tenant_id, due, file) values (0, now(), $1)`, name)
 		for how, err := range map[string]error{"insert": inserted, "insert for deleted tenants": ofDeleted} {
-			if tenancy.SQLState(err) != "42501" {
+			if db.SQLState(err) != "42501" {
 				t.Errorf("%s of %s = %v, want insufficient_privilege", how, name, err)
 			}
 		}
@@ -429,7 +431,7 @@ func TestATenantCannotDeleteTheFilesOfAnother(t *testing.T) {
 			t.Errorf("the owner's insert = %v", err)
 		}
 	}
-	if err := Reserve(t.Context(), d.DB, hostile, old); tenancy.SQLState(err) != "42501" {
+	if err := Reserve(t.Context(), d.DB, hostile, old); db.SQLState(err) != "42501" {
 		t.Errorf("Reserve of another tenant's file = %v, want insufficient_privilege", err)
 	}
 	if err := Reserve(t.Context(), d.DB, hostile, newFile(hostile, "jpg")); err != nil {

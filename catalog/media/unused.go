@@ -10,12 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Reserve records a file before it is written, so that it is deleted if no product uses it within an hour, even if the
 // tenant is deleted in the meantime. It returns ErrNotFound if the tenant no longer exists.
-func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
-	reserved, err := tenancy.One[struct{ Done bool }](ctx, db, tenant, `select reserve_media($1) as done`, file)
+func Reserve(ctx context.Context, pool *db.DB, tenant tenancy.ID, file string) error {
+	reserved, err := db.One[struct{ Done bool }](ctx, pool, tenant, `select reserve_media($1) as done`, file)
 	if err == nil && !reserved.Done {
 		err = tenancy.ErrNotFound
 	}
@@ -23,8 +24,8 @@ func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string
 }
 
 // ReserveForPlan is Reserve until a time that also identifies the plan of the picture, for ReleasePlan.
-func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, p Processed, until time.Time) error {
-	return db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+func ReserveForPlan(ctx context.Context, pool *db.DB, tenant tenancy.ID, p Processed, until time.Time) error {
+	return pool.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		var reserved bool
 		err := tx.QueryRow(ctx, `select reserve_media($1)`, p.File).Scan(&reserved)
 		if err == nil && !reserved {
@@ -43,7 +44,7 @@ func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, p Pr
 
 // ReleasePlan deletes the files that a plan reserved and no product uses, except some, in ten minutes: a worker that lost
 // the plan may still write one.
-func ReleasePlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, until time.Time, except ...string) error {
+func ReleasePlan(ctx context.Context, db *db.DB, tenant tenancy.ID, until time.Time, except ...string) error {
 	_, err := db.Exec(ctx, tenant, `
 		with gone as (
 			delete from unused_media where tenant_id = $1 and due = $2 and file <> all ($3) returning file
@@ -55,8 +56,8 @@ func ReleasePlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, until t
 }
 
 // ReservedBytes returns the size of a tenant's files that no product uses yet, without those that ReleasePlan deletes.
-func ReservedBytes(ctx context.Context, db *tenancy.DB, tenant tenancy.ID) (int64, error) {
-	reserved, err := tenancy.One[struct{ Bytes int64 }](ctx, db, tenant, `
+func ReservedBytes(ctx context.Context, pool *db.DB, tenant tenancy.ID) (int64, error) {
+	reserved, err := db.One[struct{ Bytes int64 }](ctx, pool, tenant, `
 		select coalesce(sum(bytes), 0)::bigint as bytes
 		  from unused_media
 		 where tenant_id = $1
@@ -65,7 +66,7 @@ func ReservedBytes(ctx context.Context, db *tenancy.DB, tenant tenancy.ID) (int6
 }
 
 // Discard deletes a reserved file that no product uses.
-func (s *Store) Discard(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
+func (s *Store) Discard(ctx context.Context, db *db.DB, tenant tenancy.ID, file string) error {
 	if err := s.remove(ctx, file); err != nil {
 		return err
 	}
@@ -80,9 +81,9 @@ const (
 
 // DeleteUnusedPeriodically deletes the files that no product uses, now and after each minute, until ctx ends. Any
 // number of instances may do this.
-func (s *Store) DeleteUnusedPeriodically(ctx context.Context, db *tenancy.DB, logger *slog.Logger) {
-	tenancy.Repeat(ctx, deleteInterval, logger, func() error {
-		_, err := s.DeleteUnused(ctx, db)
+func (s *Store) DeleteUnusedPeriodically(ctx context.Context, pool *db.DB, logger *slog.Logger) {
+	db.Repeat(ctx, deleteInterval, logger, func() error {
+		_, err := s.DeleteUnused(ctx, pool)
 		if err != nil {
 			err = fmt.Errorf("delete unused pictures: %w", err)
 		}
@@ -91,7 +92,7 @@ func (s *Store) DeleteUnusedPeriodically(ctx context.Context, db *tenancy.DB, lo
 }
 
 // DeleteUnused deletes the files that are due, and returns their number.
-func (s *Store) DeleteUnused(ctx context.Context, db *tenancy.DB) (deleted int, err error) {
+func (s *Store) DeleteUnused(ctx context.Context, db *db.DB) (deleted int, err error) {
 	for {
 		n, err := s.deleteBatch(ctx, db)
 		deleted += n
@@ -101,17 +102,17 @@ func (s *Store) DeleteUnused(ctx context.Context, db *tenancy.DB) (deleted int, 
 	}
 }
 
-func (s *Store) deleteBatch(ctx context.Context, db *tenancy.DB) (deleted int, err error) {
+func (s *Store) deleteBatch(ctx context.Context, pool *db.DB) (deleted int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	type unused struct {
 		Tenant tenancy.ID
 		File   string
 	}
-	parts, err := db.Parts(ctx)
+	parts, err := pool.Parts(ctx)
 	var claimed []unused
 	for _, part := range parts {
-		found, claimErr := tenancy.Call[unused](ctx, part, `select tenant, file from claim_unused_media($1)`,
+		found, claimErr := db.Call[unused](ctx, part, `select tenant, file from claim_unused_media($1)`,
 			deleteBatch-len(claimed))
 		err = errors.Join(err, claimErr)
 		if claimed = append(claimed, found...); len(claimed) == deleteBatch {
@@ -128,19 +129,19 @@ func (s *Store) deleteBatch(ctx context.Context, db *tenancy.DB) (deleted int, e
 		deleted++
 	}
 	for tenant, removed := range files {
-		if forgotten := forget(ctx, db, tenant, removed); forgotten != nil {
+		if forgotten := forget(ctx, pool, tenant, removed); forgotten != nil {
 			return deleted, forgotten
 		}
 	}
 	return deleted, err
 }
 
-func forget(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, files []string) error {
-	part, err := db.PartOf(ctx, tenant)
+func forget(ctx context.Context, pool *db.DB, tenant tenancy.ID, files []string) error {
+	part, err := pool.PartOf(ctx, tenant)
 	if err != nil {
 		return err
 	}
-	_, err = tenancy.Call[struct{ Done bool }](
+	_, err = db.Call[struct{ Done bool }](
 		ctx, part, `select true as done from forget_unused_media($1, $2)`, tenant, files)
 	return err
 }

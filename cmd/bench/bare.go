@@ -20,6 +20,8 @@ import (
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // bare serves handlers that do only the necessary work of a request: look up the key,
@@ -27,8 +29,8 @@ import (
 // validation, no error format, no headers and no log. The difference to the service is
 // the cost of everything else.
 type bare struct {
-	db      *tenancy.DB
-	super   *tenancy.DB // reads the schema bench
+	db      *db.DB
+	super   *db.DB // reads the schema bench
 	limiter *ratelimit.Limiter
 	shares  *admission.Controller // of connections, for writes
 	tenants sync.Map              // tenancy.ID by the SHA-256 of the key
@@ -61,7 +63,7 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 		}
 		tenant := id.(tenancy.ID)
 		name := "t:" + strconv.FormatInt(int64(tenant), 10)
-		if !b.limiter.Take(r.Context(), name, tenancy.MaxRateLimit).Allowed {
+		if !b.limiter.Take(r.Context(), name, tenants.MaxRateLimit).Allowed {
 			http.Error(w, "rate limit exceeded", http.StatusTooManyRequests)
 			return
 		}
@@ -97,7 +99,7 @@ func (b *bare) send(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batc
 	return sendTo(ctx, b.db, tenant, queue)
 }
 
-func sendTo(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, queue func(*pgx.Batch)) error {
+func sendTo(ctx context.Context, db *db.DB, tenant tenancy.ID, queue func(*pgx.Batch)) error {
 	return db.Conn(ctx, func(conn *pgx.Conn) error {
 		batch := &pgx.Batch{}
 		batch.Queue(`select set_config('app.tenant_id', $1, true)`, strconv.FormatInt(int64(tenant), 10))

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 func TestARunMeasuresEveryScenario(t *testing.T) {
@@ -20,7 +20,7 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 	o := testOptions(t)
 	o.program = mustBuild(t)
 	full, empty := mustFill(t, fullShops(o.products, o.orders)), mustFill(t, emptyShops(o.products, o.orders))
-	unfilled := tenancytest.New(t)
+	unfilled := dbtest.New(t)
 	all := databases{full, empty, database{super: unfilled.SuperURL, migrator: unfilled.AdminURL, runtime: unfilled.URL}}
 	var first, second strings.Builder
 	if err := measure(t.Context(), o, all, &first); err != nil {

@@ -14,15 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // mustFill generates the shops in a new database.
 func mustFill(t *testing.T, shops []shopSize) database {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	filled := database{super: d.SuperURL, migrator: d.AdminURL, runtime: d.URL}
 	if err := fill(t.Context(), filled, shops, io.Discard); err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestManyTenantsAreComparedWithFew(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
 	o.program, o.clients = mustBuild(t), []int{1}
-	var both [2]*tenants
+	var both [2]*tenantDatabase
 	for i, number := range []int{12, 3} {
 		d := mustFill(t, o.shops(number))
 		opened, err := openTenants(t.Context(), o, d, number)
@@ -108,26 +109,26 @@ func TestTenantsAreMeasuredApart(t *testing.T) {
 // orders.
 func verifySales(t *testing.T, d database, shops []shopSize) {
 	t.Helper()
-	db, err := tenancy.Open(t.Context(), d.runtime)
+	pool, err := db.Open(t.Context(), d.runtime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	admin, err := tenancy.Open(t.Context(), d.migrator)
+	defer pool.Close()
+	admin, err := db.Open(t.Context(), d.migrator)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
 	for _, shop := range shops {
-		tenant, err := tenancy.TenantBySlug(t.Context(), admin, shop.slug)
+		tenant, err := tenants.BySlug(t.Context(), admin, shop.slug)
 		if err != nil {
 			t.Fatal(err)
 		}
-		differences, err := sales.New(db).Verify(t.Context(), tenant.ID, 3)
+		differences, err := sales.New(pool).Verify(t.Context(), tenant.ID, 3)
 		if err != nil || len(differences) > 0 {
 			t.Errorf("Verify(%s) = %+v, %v, want no difference", shop.slug, differences, err)
 		}
-		list, err := sales.New(db).List(t.Context(), tenant.ID, sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
+		list, err := sales.New(pool).List(t.Context(), tenant.ID, sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
 		if err != nil || list.Total != int64(shop.orders) {
 			t.Errorf("%s has %d orders, %v, want %d", shop.slug, list.Total, err, shop.orders)
 		}
@@ -179,7 +180,7 @@ var generatedShops = []shopSize{
 
 func TestTheGeneratedShopIsConsistent(t *testing.T) {
 	t.Parallel()
-	super := tenancytest.New(t)
+	super := dbtest.New(t)
 	d := database{super: super.SuperURL, migrator: super.AdminURL, runtime: super.URL}
 	if err := fill(t.Context(), d, generatedShops, io.Discard); err != nil {
 		t.Fatal(err)
@@ -246,7 +247,7 @@ func TestTheGeneratedShopIsConsistent(t *testing.T) {
 
 func TestAPartlyFilledDatabaseIsStale(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustTenant(t, "left")
 	err := fill(
 		t.Context(),

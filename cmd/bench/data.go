@@ -19,6 +19,8 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
@@ -147,7 +149,7 @@ func fill(ctx context.Context, d database, shops []shopSize, progress io.Writer)
 	}
 	return withConn(ctx, d.super, func(conn *pgx.Conn) error {
 		stored, err := queryOne[string](ctx, conn, `select version from bench.generated`)
-		if tenancy.SQLState(err) == "42P01" { // the table does not exist
+		if db.SQLState(err) == "42P01" { // the table does not exist
 			return generate(ctx, d, conn, shops, version, progress)
 		}
 		if err != nil {
@@ -246,12 +248,12 @@ func fillTexts(ctx context.Context, conn *pgx.Conn, runtime string) error {
 		insert into tenants_with_work (tenant_id, task) select id, 'fill_texts' from tenants`); err != nil {
 		return fmt.Errorf("queue the search texts: %w", err)
 	}
-	db, err := tenancy.Open(ctx, runtime)
+	pool, err := db.Open(ctx, runtime)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	return textfill.Fill(ctx, db, catalog.Texts, sales.Texts)
+	defer pool.Close()
+	return textfill.Fill(ctx, pool, catalog.Texts, sales.Texts)
 }
 
 // copyTenants creates the copies of shops, and returns the number of all tenants.
@@ -291,15 +293,15 @@ func (s shopSize) args(tenant tenancy.ID) pgx.NamedArgs {
 
 // createTenants creates the tenants with a limit that no run reaches.
 func createTenants(ctx context.Context, url string, shops []shopSize) ([]tenancy.ID, error) {
-	db, err := tenancy.Open(ctx, url)
+	pool, err := db.Open(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
+	defer pool.Close()
 	ids := make([]tenancy.ID, len(shops))
 	for i, shop := range shops {
-		t, err := tenancy.CreateTenant(ctx, db, tenancy.Tenant{
-			Slug: shop.slug, Name: shop.slug, Plan: tenancy.Enterprise, RateLimit: new(int32(tenancy.MaxRateLimit)),
+		t, err := tenants.Create(ctx, pool, tenants.Tenant{
+			Slug: shop.slug, Name: shop.slug, Plan: tenants.Enterprise, RateLimit: new(int32(tenants.MaxRateLimit)),
 		})
 		if err != nil {
 			return nil, err

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/storeroom/storeroom/reports/sums"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Targets of exports.
@@ -105,7 +105,7 @@ func (c *lineCounter) Write(b []byte) (int, error) {
 }
 
 // copyProducts reads the rows of the CSV with COPY TO STDOUT, in the same order and with the
-// settings of a report (see Snapshot of tenancy.DB).
+// settings of a report (see Snapshot of db.DB).
 func (s *service) copyProducts(sql string) func(context.Context) (lineCounter, error) {
 	shop := s.shops[wide]
 	sql = `copy (` + strings.ReplaceAll(sql, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
@@ -253,7 +253,7 @@ func peakMemory() (uint64, error) {
 }
 
 // deadlocks returns the number of deadlocks since the database was created.
-func deadlocks(ctx context.Context, db *tenancy.DB) (n int64, err error) {
+func deadlocks(ctx context.Context, db *db.DB) (n int64, err error) {
 	err = db.Conn(ctx, func(conn *pgx.Conn) error {
 		n, err = queryOne[int64](ctx, conn, `select deadlocks from pg_stat_database where datname = current_database()`)
 		return err

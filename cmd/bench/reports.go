@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Targets of reports.
@@ -214,7 +215,7 @@ func rawGroups(key string, orders bool, where string) string {
 func (s *service) rawRevenue(ctx context.Context, tenant tenancy.ID, sql string) (revenue []int64, err error) {
 	begin, _ := time.Parse(time.DateOnly, yearFrom)
 	end, _ := time.Parse(time.DateOnly, yearTo)
-	err = s.db.Snapshot(ctx, tenant, tenancy.CustomPlan, exportTimeout, func(b *pgx.Batch) {
+	err = s.db.Snapshot(ctx, tenant, db.CustomPlan, exportTimeout, func(b *pgx.Batch) {
 		b.Queue(sql, tenant, begin, end.AddDate(0, 0, 1)).Query(func(rows pgx.Rows) (err error) {
 			revenue, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (int64, error) {
 				values, err := row.Values()

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/api"
-	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/api/pages"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
@@ -27,13 +27,15 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // service is the service on one database, built as `storeroom serve` does, with the bare
 // handlers on another port. Both use the same pool and the same limiter.
 type service struct {
-	db      *tenancy.DB
+	db      *db.DB
 	keys    *keys.Resolver
 	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
@@ -99,7 +101,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	if err != nil {
 		return s, err
 	}
-	if s.db, err = tenancy.Open(ctx, d.runtime); err != nil {
+	if s.db, err = db.Open(ctx, d.runtime); err != nil {
 		return s, err
 	}
 	if s.keys, err = keys.Open(ctx, s.db, d.runtime, peppers, logger); err != nil {
@@ -112,7 +114,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	options := s.options(peppers, logger)
 	s.handler = api.New(options)
 	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
-	if s.bare.super, err = tenancy.Open(ctx, d.super); err != nil {
+	if s.bare.super, err = db.Open(ctx, d.super); err != nil {
 		return s, err
 	}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
@@ -146,7 +148,7 @@ func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options
 		Version: "bench",
 
 		Admission: admission.New(s.db.MaxConns()),
-		Settings: &settings.Options{
+		Settings: &pages.Options{
 			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
 			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
 		},
@@ -180,7 +182,7 @@ func newPeppers() string {
 
 // findShops creates a key for each tenant and samples its data.
 func (s *service) findShops(ctx context.Context, d database, peppers keys.Peppers, slugs []string) error {
-	admin, err := tenancy.Open(ctx, d.migrator)
+	admin, err := db.Open(ctx, d.migrator)
 	if err != nil {
 		return err
 	}
@@ -190,7 +192,7 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 		return err
 	}
 	create := func(slug string) (string, error) {
-		t, err := tenancy.TenantBySlug(ctx, admin, slug)
+		t, err := tenants.BySlug(ctx, admin, slug)
 		if err != nil {
 			return "", err
 		}

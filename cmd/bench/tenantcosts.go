@@ -18,7 +18,7 @@ import (
 const verifying = "storeroom verify --all"
 
 // printCosts prints what the tenants need: time, memory, CPU time of each request, and space on disk.
-func (t *tenants) printCosts(ctx context.Context, o options, out io.Writer) error {
+func (t *tenantDatabase) printCosts(ctx context.Context, o options, out io.Writer) error {
 	after, err := t.memory(ctx)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (t *tenants) printCosts(ctx context.Context, o options, out io.Writer) erro
 // memory is resident memory in bytes. That of connections is their average, without shared memory.
 type memory struct{ program, connection uint64 }
 
-func (t *tenants) memory(ctx context.Context) (m memory, err error) {
+func (t *tenantDatabase) memory(ctx context.Context) (m memory, err error) {
 	pids, err := t.connections(ctx)
 	if err != nil {
 		return m, err
@@ -86,7 +86,7 @@ func (t *tenants) memory(ctx context.Context) (m memory, err error) {
 }
 
 // connections returns the process ids of the program's connections.
-func (t *tenants) connections(ctx context.Context) ([]int, error) {
+func (t *tenantDatabase) connections(ctx context.Context) ([]int, error) {
 	rows, _ := t.conn.Query(ctx, `
 		select pid from pg_stat_activity where datname = current_database() and usename = 'storeroom_runtime'`)
 	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
@@ -98,7 +98,7 @@ func (t *tenants) connections(ctx context.Context) ([]int, error) {
 
 // cost returns the CPU time of one request in milliseconds. One client sends requests for as long as all rounds of a
 // scenario take. A connection that is closed in the meantime is not counted.
-func (t *tenants) cost(ctx context.Context, o options, r tenantRequest) (program, postgres float64, err error) {
+func (t *tenantDatabase) cost(ctx context.Context, o options, r tenantRequest) (program, postgres float64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // closes the client
 	client, err := openSide(ctx, t.any(r.next), 1)
@@ -129,7 +129,7 @@ func (t *tenants) cost(ctx context.Context, o options, r tenantRequest) (program
 }
 
 // cpuTimes returns the seconds of the program and of its connections by process id.
-func (t *tenants) cpuTimes(ctx context.Context) (map[int]float64, error) {
+func (t *tenantDatabase) cpuTimes(ctx context.Context) (map[int]float64, error) {
 	pids, err := t.connections(ctx)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (t *tenants) cpuTimes(ctx context.Context) (map[int]float64, error) {
 }
 
 // verify returns the duration of verify --all.
-func (t *tenants) verify(ctx context.Context, program string) (time.Duration, error) {
+func (t *tenantDatabase) verify(ctx context.Context, program string) (time.Duration, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return 0, err
@@ -172,7 +172,7 @@ type size struct {
 
 // sizes returns the space of a product with its stock, tags and ledger, of an order with its items and refunds, of the
 // sums of an order, and of a tenant without them.
-func (t *tenants) sizes(ctx context.Context) ([]size, error) {
+func (t *tenantDatabase) sizes(ctx context.Context) ([]size, error) {
 	rows, _ := t.conn.Query(ctx, `
 		with tables as (
 			select pg_total_relation_size(c.oid)::float as bytes,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
@@ -36,7 +37,7 @@ func compareTenants(ctx context.Context, o options, out io.Writer) (err error) {
 	if o.apart {
 		return measureApart(ctx, o, servers.AdminURL, password, []int{few, o.tenants}, out)
 	}
-	var both [2]*tenants
+	var both [2]*tenantDatabase
 	for i, number := range []int{o.tenants, few} {
 		d, err := prepare(ctx, servers.AdminURL, o.nameOf(number), password, o.shops(number), out)
 		if err != nil {
@@ -73,7 +74,7 @@ func measureApart(ctx context.Context, o options, server, password string, numbe
 }
 
 // measure prints the rates, beside those of the report before, and what the tenants cost.
-func (t *tenants) measure(ctx context.Context, o options, before report, out io.Writer) (report, error) {
+func (t *tenantDatabase) measure(ctx context.Context, o options, before report, out io.Writer) (report, error) {
 	r := newReport(o)
 	if err := t.requestEach(ctx); err != nil {
 		return r, err
@@ -85,8 +86,8 @@ func (t *tenants) measure(ctx context.Context, o options, before report, out io.
 }
 
 // measureTenants prints the ratios, and what each number of tenants costs.
-func measureTenants(ctx context.Context, o options, many, few *tenants, out io.Writer) error {
-	for _, t := range []*tenants{many, few} {
+func measureTenants(ctx context.Context, o options, many, few *tenantDatabase, out io.Writer) error {
+	for _, t := range []*tenantDatabase{many, few} {
 		if err := t.requestEach(ctx); err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func measureTenants(ctx context.Context, o options, many, few *tenants, out io.W
 	if err := r.measureAll(ctx, o, many.scenariosAgainst(few), report{}, out); err != nil {
 		return err
 	}
-	for _, t := range []*tenants{many, few} {
+	for _, t := range []*tenantDatabase{many, few} {
 		if err := t.printCosts(ctx, o, out); err != nil {
 			return err
 		}
@@ -115,8 +116,8 @@ func (o options) shops(tenants int) []shopSize {
 	}}
 }
 
-// tenants are a database, a program that serves it, and samples of each tenant.
-type tenants struct {
+// tenantDatabase is a database, a program that serves it, and samples of each tenant.
+type tenantDatabase struct {
 	database
 	*programs
 	address string
@@ -137,8 +138,8 @@ type tenantShop struct {
 	key         string
 }
 
-func openTenants(ctx context.Context, o options, d database, number int) (_ *tenants, err error) {
-	t := &tenants{database: d, programs: newPrograms(ctx), peppers: newPeppers()}
+func openTenants(ctx context.Context, o options, d database, number int) (_ *tenantDatabase, err error) {
+	t := &tenantDatabase{database: d, programs: newPrograms(ctx), peppers: newPeppers()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
@@ -169,7 +170,7 @@ func openTenants(ctx context.Context, o options, d database, number int) (_ *ten
 	return t, err
 }
 
-func (t *tenants) close() error {
+func (t *tenantDatabase) close() error {
 	err := t.programs.close()
 	if t.conn != nil {
 		err = errors.Join(err, t.conn.Close(context.Background()))
@@ -177,7 +178,7 @@ func (t *tenants) close() error {
 	return err
 }
 
-func (t *tenants) sample(ctx context.Context) (err error) {
+func (t *tenantDatabase) sample(ctx context.Context) (err error) {
 	rows, _ := t.conn.Query(ctx, `
 		select t.id, p.first, p.last, c.categories, s.skus, s.prices
 		  from tenants t
@@ -193,7 +194,7 @@ func (t *tenants) sample(ctx context.Context) (err error) {
 	return err
 }
 
-func (t *tenants) createKeys(ctx context.Context) error {
+func (t *tenantDatabase) createKeys(ctx context.Context) error {
 	peppers, err := keys.ParsePeppers(t.peppers)
 	if err != nil {
 		return err
@@ -202,12 +203,12 @@ func (t *tenants) createKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := tenancy.Open(ctx, t.migrator)
+	pool, err := db.Open(ctx, t.migrator)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	store := keys.New(db, peppers)
+	defer pool.Close()
+	store := keys.New(pool, peppers)
 	for i := range t.shops {
 		shop := &t.shops[i]
 		_, secret, err := store.Create(ctx, shop.ID, tenancy.Operator, keys.NewKey{Name: "bench", Permissions: full})
@@ -220,7 +221,7 @@ func (t *tenants) createKeys(ctx context.Context) error {
 }
 
 // requestEach requests a page and a report of each tenant.
-func (t *tenants) requestEach(ctx context.Context) error {
+func (t *tenantDatabase) requestEach(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // closes the client
 	c, err := dial(ctx, t.address, "")
@@ -262,7 +263,7 @@ type tenantRequest struct {
 	next func(tenantShop, *mathrand.Rand) request
 }
 
-func (t *tenants) scenarios() []scenario {
+func (t *tenantDatabase) scenarios() []scenario {
 	var all []scenario
 	for _, r := range tenantRequests() {
 		all = append(all, scenario{name: r.name, work: t.any(r.next)})
@@ -271,7 +272,7 @@ func (t *tenants) scenarios() []scenario {
 }
 
 // scenariosAgainst send the same requests to both databases.
-func (t *tenants) scenariosAgainst(few *tenants) []scenario {
+func (t *tenantDatabase) scenariosAgainst(few *tenantDatabase) []scenario {
 	all := t.scenarios()
 	for i, baseline := range few.scenarios() {
 		all[i].baseline, all[i].against = baseline.work, fmt.Sprint(len(few.shops), " tenants")
@@ -329,7 +330,7 @@ func (s tenantShop) orders(random *mathrand.Rand) request {
 }
 
 // any returns work that sends requests of random tenants.
-func (t *tenants) any(next func(tenantShop, *mathrand.Rand) request) work {
+func (t *tenantDatabase) any(next func(tenantShop, *mathrand.Rand) request) work {
 	return send(t.address, "", func(random *mathrand.Rand) request {
 		shop := t.shops[random.IntN(len(t.shops))]
 		r := next(shop, random)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // created numbers the products that a run creates.
@@ -114,7 +115,7 @@ func (s shop) upserts(products int, random *rand.Rand) request {
 func (s *service) importProducts(products int, suffix, schema string) scenario {
 	insert := bareWriter{schema: schema}.sql(bareInsert)
 	shop := s.shops[large]
-	first, tenant := shop.products[0], tenancy.Tenant{ID: shop.id, Timezone: "UTC", Currency: "USD"}
+	first, tenant := shop.products[0], tenants.Tenant{ID: shop.id, Timezone: "UTC", Currency: "USD"}
 	eachFile := func(load func(context.Context, []byte) error) work {
 		return func(_ context.Context, n int) (step, error) {
 			random := newRandom(n)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/ops/attack"
+	"github.com/storeroom/storeroom/cmd/storeroom/ops/attacktest"
 )
 
 // TestNoAttackAffectsOtherTenants in package ops measures more attacks, and the latency.
@@ -14,7 +14,7 @@ func TestKnownAttacksFailNoRequestOfOtherTenants(t *testing.T) {
 	p := newProgram(t).with("REDIS_URL=" + privateRedis(t))
 	super := p.MustSuper(t)
 	server := start(t, p.dir, p.environ, "serve")
-	target := &attack.Target{
+	target := &attacktest.Target{
 		TB: t, Address: strings.TrimPrefix(server.address(t), "http://"), PID: server.Process.Pid,
 		Program: os.Args[0], Dir: p.dir, Environ: server.Env, Divisor: 20,
 		SQL: func(statement string) {
@@ -24,8 +24,8 @@ func TestKnownAttacksFailNoRequestOfOtherTenants(t *testing.T) {
 			}
 		},
 	}
-	others := attack.NewOthers(target, 4)
-	for _, a := range attack.All[:7] {
+	others := attacktest.NewOthers(target, 4)
+	for _, a := range attacktest.All[:7] {
 		t.Run(a.Name, func(t *testing.T) {
 			target.TB = t
 			r := a.Run(target, others, 0, 3*time.Second)

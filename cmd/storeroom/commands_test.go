@@ -16,9 +16,9 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/people"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestTenantCommandsManageTenants(t *testing.T) {
@@ -28,13 +28,13 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 	p.mustRun(
 		t, &made, "tenant", "create", "--slug", "acme", "--name", "Acme Ltd", "--plan", "enterprise", "--rate-limit",
 		"900", "--timezone", "Europe/Rome", "--currency", "EUR")
-	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenancy.Enterprise, 900, "Europe/Rome", "EUR", false, nil}
+	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenants.Enterprise, 900, "Europe/Rome", "EUR", false, nil}
 	if made != want || made.ID == 0 {
 		t.Errorf("tenant create = %+v, want %+v", made, want)
 	}
 	// A plan with a fixed limit removes the tenant's own limit.
 	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme")
-	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false, nil}
+	want = tenantJSON{made.ID, "acme", "Acme", tenants.Professional, 300, "Europe/Rome", "EUR", false, nil}
 	if changed != want {
 		t.Errorf("tenant set = %+v, want %+v", changed, want)
 	}
@@ -559,7 +559,7 @@ func TestCommandsRefuseARoleThatIsNotTheMigrator(t *testing.T) {
 
 func TestCommandsNameMigrateIfTheSchemaIsOld(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "a table of a cluster has views in each shard group")
+	dbtest.SkipOnCitus(t, "a table of a cluster has views in each shard group")
 	p := newProgram(t)
 	if _, err := p.MustSuper(t).Exec(t.Context(), `alter table tenants rename to later`); err != nil {
 		t.Fatal(err)
@@ -574,7 +574,7 @@ func TestCommandsNameMigrateIfTheSchemaIsOld(t *testing.T) {
 
 func TestVerifyDoesNotSayThatEverythingAgreesAfterAFailure(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "a table of a cluster has views in each shard group")
+	dbtest.SkipOnCitus(t, "a table of a cluster has views in each shard group")
 	p := newProgram(t)
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
 	if _, err := p.MustSuper(t).Exec(t.Context(), `alter table orders rename to later`); err != nil {
@@ -589,7 +589,7 @@ func TestVerifyDoesNotSayThatEverythingAgreesAfterAFailure(t *testing.T) {
 
 func TestMigrateReportsAnUnsafeSchema(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "TestCitusIsolationOnEveryNode checks the policies")
+	dbtest.SkipOnCitus(t, "TestCitusIsolationOnEveryNode checks the policies")
 	p := newProgram(t)
 	if _, err := p.MustSuper(t).Exec(t.Context(), `alter table stock no force row level security`); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // connectTimeout bounds how long a command waits for PostgreSQL to accept its connection.
@@ -115,8 +117,8 @@ type operation struct {
 	console
 	cmd    *cli.Command
 	cfg    config.Config
-	db     *tenancy.DB
-	tenant tenancy.Tenant // of the flag --tenant, if it is set
+	db     *db.DB
+	tenant tenants.Tenant // of the flag --tenant, if it is set
 }
 
 // operatorCommand returns a command that connects as the migrator, finds the tenant of --tenant and calls run. It adds
@@ -137,7 +139,7 @@ func (c console) operatorCommand(
 		o := operation{console: c, cmd: cmd, cfg: cfg, db: db}
 		if cmd.IsSet("tenant") {
 			slug := cmd.String("tenant")
-			if o.tenant, err = tenancy.TenantBySlug(ctx, db, slug); err != nil {
+			if o.tenant, err = tenants.BySlug(ctx, db, slug); err != nil {
 				return schemaError(tenantError(err, "tenant", slug))
 			}
 		}
@@ -150,24 +152,24 @@ func (c console) operatorCommand(
 
 // schemaError explains errors about tables, columns and functions that do not exist.
 func schemaError(err error) error {
-	if slices.Contains([]string{"42P01", "42703", "42883"}, tenancy.SQLState(err)) {
+	if slices.Contains([]string{"42P01", "42703", "42883"}, db.SQLState(err)) {
 		return fmt.Errorf("%w; if the schema is older than the program, run `storeroom migrate`", err)
 	}
 	return err
 }
 
-func openMigrator(ctx context.Context, cfg config.Config) (*tenancy.DB, error) {
+func openMigrator(ctx context.Context, cfg config.Config) (*db.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	db, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
+	pool, err := db.Open(ctx, cfg.DatabaseAdminURL)
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
 	}
-	if err := db.Conn(ctx, func(conn *pgx.Conn) error { return checkMigrator(ctx, conn) }); err != nil {
-		db.Close()
+	if err := pool.Conn(ctx, func(conn *pgx.Conn) error { return checkMigrator(ctx, conn) }); err != nil {
+		pool.Close()
 		return nil, err
 	}
-	return db, nil
+	return pool, nil
 }
 
 // checkMigrator refuses a role that cannot become the owner of the tables. The policies hide all rows from the runtime

@@ -20,7 +20,7 @@ import (
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 func (c console) devCommand() *cli.Command {
@@ -98,7 +98,7 @@ func (c console) serveShop(
 		Version:  version,
 		Stderr:   c.stderr,
 		Listener: listener,
-		Prepare: func(ctx context.Context, db *tenancy.DB, resolver *keys.Resolver) (err error) {
+		Prepare: func(ctx context.Context, db *db.DB, resolver *keys.Resolver) (err error) {
 			if demoShop, err = c.openShop(ctx, db, resolver, cfg); err != nil {
 				return err
 			}

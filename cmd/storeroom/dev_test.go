@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/people"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // dev creates the shop in an empty directory, and later starts keep its data, key and password.
 func TestDevCreatesAShopAndKeepsIt(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the program starts plain servers")
+	dbtest.SkipOnCitus(t, "the program starts plain servers")
 	dir := t.TempDir()
 	environ := []string{"STOREROOM_ADDR=127.0.0.1:0"}
 	first, servers := runDev(t, dir, environ, "")

@@ -15,13 +15,15 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // shop is the demo tenant. The welcome text uses its exported fields.
 type shop struct {
-	Tenant   tenancy.Tenant
+	Tenant   tenants.Tenant
 	created  bool // by this start
 	Products int64
 	Product  int64 // id of a product
@@ -35,7 +37,7 @@ const demoEmail = "demo@example.com"
 
 // openShop returns the demo tenant. It creates missing products, orders, owner and key, and changes nothing else.
 func (c console) openShop(
-	ctx context.Context, db *tenancy.DB, resolver *keys.Resolver, cfg config.Config,
+	ctx context.Context, db *db.DB, resolver *keys.Resolver, cfg config.Config,
 ) (shop, error) {
 	s := shop{Key: cfg.DemoKey, Password: cfg.DemoPassword}
 	admin, err := openMigrator(ctx, cfg)
@@ -43,9 +45,9 @@ func (c console) openShop(
 		return s, err
 	}
 	defer admin.Close()
-	s.Tenant, err = tenancy.TenantBySlug(ctx, admin, demo.Slug)
+	s.Tenant, err = tenants.BySlug(ctx, admin, demo.Slug)
 	if errors.Is(err, tenancy.ErrNotFound) {
-		s.Tenant, err = tenancy.CreateTenant(ctx, admin, tenancy.Tenant{Slug: demo.Slug, Name: demo.Name})
+		s.Tenant, err = tenants.Create(ctx, admin, tenants.Tenant{Slug: demo.Slug, Name: demo.Name})
 		s.created = true
 	}
 	if err != nil {
@@ -102,7 +104,7 @@ func (c console) ensureOrders(ctx context.Context, store *sales.Store, s *shop) 
 
 // ensureOwner makes sure that demoEmail can sign in to the shop with s.Password. It sets the password if it does not
 // match. An account of another tenant, or of a shop that was deleted, joins by an invitation.
-func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tenancy.DB) error {
+func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *db.DB) error {
 	if s.Password == "" {
 		s.Password = strings.ToLower(rand.Text()[:16])
 	}

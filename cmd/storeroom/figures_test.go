@@ -23,7 +23,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // figuresShop is an imported shop with a signed-in member.
@@ -66,7 +66,7 @@ func TestTheOverviewEqualsTheAPIAndTheFiles(t *testing.T) {
 		}},
 	} {
 		t.Run(test.set, func(t *testing.T) {
-			dir := tenancytest.SharedData(t, test.set)
+			dir := dbtest.SharedData(t, test.set)
 			if test.months != nil {
 				dir = mustSelectOrders(t, os.DirFS(dir), test.months)
 			}

@@ -17,72 +17,79 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "api/imports", "api/settings", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage",
+		"api", "api/imports", "api/pages", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage",
 		"migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission",
-		"tenancy/money", "tenancy/people", "tenancy/textfill",
+		"tenancy/db", "tenancy/money", "tenancy/people", "tenancy/tenants", "tenancy/textfill",
 	},
-	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit", "tenancy"},
+	"cmd/storeroom/config": {"api/pages", "catalog/media", "keys", "ratelimit", "tenancy/db"},
 	"cmd/storeroom/server": {
-		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "keys",
-		"keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/admission",
-		"tenancy/changeplan", "tenancy/feed", "tenancy/feed/webhooks", "tenancy/people", "tenancy/textfill",
+		"api", "api/imports", "api/pages", "catalog", "catalog/media", "cmd/storeroom/config", "keys", "keys/usage",
+		"migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
+		"tenancy/db", "tenancy/feed", "tenancy/people", "tenancy/tenants", "tenancy/textfill", "tenancy/webhooks",
 	},
-	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
+	"cmd/storeroom/demo":           {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
+	"cmd/storeroom/ops/attacktest": {"keys"},
 	"api": {
-		"api/archive", "api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "keys", "keys/usage",
+		"api/archive", "api/docs", "api/imports", "api/pages", "catalog", "catalog/media", "keys", "keys/usage",
 		"ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/admission",
-		"tenancy/changeplan", "tenancy/feed", "tenancy/feed/webhooks", "tenancy/idempotency", "tenancy/money",
-		"tenancy/paging",
+		"tenancy/changeplan", "tenancy/db", "tenancy/feed", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+		"tenancy/tenants", "tenancy/webhooks",
 	},
-	"api/archive": {"catalog", "catalog/media", "reports/export", "reports/sales", "tenancy", "tenancy/admission"},
-	"api/docs":    {},
+	"api/archive": {
+		"catalog", "catalog/media", "reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/db",
+		"tenancy/tenants",
+	},
+	"api/docs": {},
 	"api/imports": {
 		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy",
-		"tenancy/admission", "tenancy/changeplan", "tenancy/csvcell", "tenancy/feed/webhooks", "tenancy/idempotency",
-		"tenancy/money", "tenancy/paging",
+		"tenancy/admission", "tenancy/changeplan", "tenancy/csvcell", "tenancy/db", "tenancy/idempotency",
+		"tenancy/money", "tenancy/paging", "tenancy/tenants", "tenancy/webhooks",
 	},
 	"api/imports/table": {"tenancy", "tenancy/money"},
-	"api/settings": {
-		"api/imports", "api/settings/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit",
-		"reports", "reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
-		"tenancy/feed", "tenancy/feed/webhooks", "tenancy/money", "tenancy/paging", "tenancy/people",
+	"api/pages": {
+		"api/imports", "api/pages/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
+		"reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/db",
+		"tenancy/feed", "tenancy/money", "tenancy/paging", "tenancy/people", "tenancy/tenants", "tenancy/webhooks",
 	},
-	"api/settings/chart":   {},
-	"api/settings/browser": {}, // tests
-	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging", "tenancy/searchtext", "tenancy/textfill"},
-	"catalog/media":        {"catalog/media/avif", "tenancy"},
-	"catalog/media/avif":   {},
-	"keys":                 {"tenancy"},
-	"keys/usage":           {"keys", "tenancy"},
-	"reports":              {"reports/sums", "tenancy", "tenancy/money"},
-	"reports/export": {
-		"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money",
+	"api/pages/browser": {},
+	"api/pages/chart":   {},
+	"catalog": {
+		"tenancy", "tenancy/db", "tenancy/money", "tenancy/paging", "tenancy/searchtext", "tenancy/tenants",
+		"tenancy/textfill",
 	},
+	"catalog/media":      {"catalog/media/avif", "tenancy", "tenancy/db"},
+	"catalog/media/avif": {},
+	"keys":               {"tenancy", "tenancy/db", "tenancy/tenants"},
+	"keys/usage":         {"keys", "tenancy", "tenancy/db", "tenancy/tenants"},
+	"reports":            {"reports/sums", "tenancy", "tenancy/db", "tenancy/money", "tenancy/tenants"},
+	"reports/export":     {"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money"},
 	"reports/sales": {
-		"catalog", "reports/sums", "tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
-		"tenancy/searchtext", "tenancy/textfill",
+		"catalog", "reports/sums", "tenancy", "tenancy/db", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+		"tenancy/searchtext", "tenancy/tenants", "tenancy/textfill",
 	},
-	"reports/sums":          {"tenancy/money"},
-	"tenancy":               {"tenancy/admission"},
-	"tenancy/admission":     {"tenancy/threads"},
-	"tenancy/changeplan":    {"tenancy", "tenancy/paging", "tenancy/threads"},
-	"tenancy/csvcell":       {},
-	"tenancy/feed":          {"tenancy"},
-	"tenancy/feed/webhooks": {"tenancy", "tenancy/feed", "tenancy/paging"},
-	"tenancy/idempotency":   {"tenancy"},
-	"tenancy/money":         {},
-	"tenancy/paging":        {},
-	"tenancy/people":        {"tenancy", "tenancy/admission"},
-	"tenancy/searchtext":    {},
-	"tenancy/textfill":      {"tenancy", "tenancy/searchtext"},
-	"tenancy/threads":       {},
-	"tenancy/tenancytest":   {"migrations", "tenancy"},
-	"ratelimit":             {},
-	"migrations":            {},
-	"deploy":                {}, // tests
-	"deploy/citus":          {},
-	"deploy/local":          {"deploy/citus"},
-	"deploy/local/run":      {"deploy/local"},
+	"reports/sums":        {"tenancy/money"},
+	"tenancy":             {},
+	"tenancy/admission":   {"tenancy/threads"},
+	"tenancy/changeplan":  {"tenancy", "tenancy/db", "tenancy/paging", "tenancy/tenants", "tenancy/threads"},
+	"tenancy/csvcell":     {},
+	"tenancy/db":          {"tenancy", "tenancy/admission"},
+	"tenancy/db/dbtest":   {"migrations", "tenancy", "tenancy/db", "tenancy/tenants"},
+	"tenancy/feed":        {"tenancy", "tenancy/db"},
+	"tenancy/idempotency": {"tenancy", "tenancy/db"},
+	"tenancy/money":       {},
+	"tenancy/paging":      {},
+	"tenancy/people":      {"tenancy", "tenancy/admission", "tenancy/db", "tenancy/tenants"},
+	"tenancy/searchtext":  {},
+	"tenancy/tenants":     {"tenancy", "tenancy/db"},
+	"tenancy/textfill":    {"tenancy", "tenancy/db", "tenancy/searchtext"},
+	"tenancy/threads":     {},
+	"tenancy/webhooks":    {"tenancy", "tenancy/db", "tenancy/feed", "tenancy/paging", "tenancy/tenants"},
+	"ratelimit":           {},
+	"migrations":          {},
+	"deploy":              {},
+	"deploy/citus":        {},
+	"deploy/local":        {"deploy/citus"},
+	"deploy/local/run":    {"deploy/local"},
 }
 
 // topFolders are the only folders at the top level. New packages go inside one of them.
@@ -107,12 +114,14 @@ var domain = []string{
 	"tenancy",
 	"tenancy/changeplan",
 	"tenancy/csvcell",
+	"tenancy/db",
 	"tenancy/feed",
 	"tenancy/idempotency",
 	"tenancy/money",
 	"tenancy/paging",
 	"tenancy/people",
 	"tenancy/searchtext",
+	"tenancy/tenants",
 	"tenancy/textfill",
 	"tenancy/threads",
 }
@@ -135,6 +144,11 @@ func TestImportArrows(t *testing.T) {
 			t.Errorf("package %s has no import rule: add one to allowedImports", name)
 			continue
 		}
+		for _, unused := range allowed {
+			if !slices.Contains(p.Imports, module+"/"+unused) {
+				t.Errorf("%s does not import %s: remove it from allowedImports", name, unused)
+			}
+		}
 		for _, path := range p.Imports {
 			imported, ours := strings.CutPrefix(path, module+"/")
 			switch {
@@ -142,8 +156,8 @@ func TestImportArrows(t *testing.T) {
 				t.Errorf("%s imports %s, which is for tests only", name, imported)
 			case ours && !program && !slices.Contains(allowed, imported):
 				t.Errorf("%s imports %s, but it may import only %v", name, imported, allowed)
-			case strings.HasSuffix(path, "/pgxpool") && name != "tenancy":
-				t.Errorf("%s imports pgxpool: only tenancy.DB may access the rows of tenants", name)
+			case strings.HasSuffix(path, "/pgxpool") && name != "tenancy/db":
+				t.Errorf("%s imports pgxpool: only db.DB may access the rows of tenants", name)
 			case slices.Contains(domain, name) && (path == "net/http" || strings.HasPrefix(path, "github.com/go-chi/")):
 				t.Errorf("%s imports %s: a domain package must not depend on HTTP", name, path)
 			}

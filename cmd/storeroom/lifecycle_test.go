@@ -17,7 +17,7 @@ import (
 
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // A service manager that sends SIGHUP to reload a configuration does not end the instance.
@@ -176,7 +176,7 @@ func TestRequestsThatExceedTheGraceTimeAreAborted(t *testing.T) {
 // mustBlock sends a request that waits for a table lock until the test ends.
 func (p program) mustBlock(t *testing.T, s sender) <-chan reply {
 	t.Helper()
-	tenant, err := tenancy.TenantBySlug(t.Context(), p.Admin, "acme")
+	tenant, err := tenants.BySlug(t.Context(), p.Admin, "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/storeroom/storeroom/catalog/media"
-	"github.com/storeroom/storeroom/cmd/storeroom/ops/attack"
+	"github.com/storeroom/storeroom/cmd/storeroom/ops/attacktest"
 	"github.com/storeroom/storeroom/deploy/local"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // TestMain runs the program instead of the tests if STOREROOM_TEST_RUN is set. Tests use this to start the program as a
 // child process.
 func TestMain(m *testing.M) {
-	attack.Main()
+	attacktest.Main()
 	if media.IsChild() {
 		os.Exit(media.RunChild())
 	}
@@ -32,14 +32,14 @@ const testPeppers = "1:00112233445566778899aabbccddeeff00112233445566778899aabbc
 
 // program runs commands on its own database.
 type program struct {
-	*tenancytest.Database
+	*dbtest.Database
 	environ []string
 	dir     string
 }
 
 func newProgram(t *testing.T) program {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	return program{d, []string{
 		"DATABASE_URL=" + d.URL,
 		"DATABASE_ADMIN_URL=" + d.AdminURL,

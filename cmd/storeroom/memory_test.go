@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // TestIdleMemory measures a server that has sent one response, and then its largest documents and a few others. The
@@ -23,7 +23,7 @@ func TestIdleMemory(t *testing.T) {
 		}
 	}
 	pools := 0
-	if tenancytest.OnCitus() {
+	if dbtest.OnCitus() {
 		pools = 6 << 20 // to the other nodes
 	}
 	mustGet("/api/products")

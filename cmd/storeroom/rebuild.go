@@ -10,7 +10,8 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func (c console) rebuildCommand() *cli.Command {
@@ -63,7 +64,7 @@ func rebuild(ctx context.Context, o operation) error {
 
 // recountDays recomputes the days of all sales if the rollups use another time zone than the tenant. It reports whether
 // it did so, and how many rollups changed.
-func recountDays(ctx context.Context, db *tenancy.DB, t tenancy.Tenant) (recounted bool, changed int64, err error) {
+func recountDays(ctx context.Context, db *db.DB, t tenants.Tenant) (recounted bool, changed int64, err error) {
 	store := sales.New(db)
 	zone, err := store.Zone(ctx, t.ID)
 	if err != nil || zone == t.Timezone {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 func TestServeRefusesAnUnsafeConfiguration(t *testing.T) {
@@ -69,7 +69,7 @@ func TestServeRefusesAnUnsafeConfiguration(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if strings.Contains(test.sql, "policy") {
-				tenancytest.SkipOnCitus(t, "TestCitusIsolationOnEveryNode checks the policies")
+				dbtest.SkipOnCitus(t, "TestCitusIsolationOnEveryNode checks the policies")
 			}
 			p := newProgram(t)
 			if test.sql != "" {

@@ -171,7 +171,7 @@ var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?
 // settingsRoutes returns the method and the pattern of every page, read from the source of the route table.
 func settingsRoutes(t *testing.T) (all []string) {
 	t.Helper()
-	source, err := os.ReadFile("../../api/settings/settings.go")
+	source, err := os.ReadFile("../../api/pages/pages.go")
 	if err != nil {
 		t.Fatal(err)
 	}

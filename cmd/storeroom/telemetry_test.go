@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // mark is a part of every text that the clients send. big and euro take its place in numbers and amounts. None of them
@@ -146,7 +146,7 @@ func (w *tracedServer) send(t *testing.T, s *testRequest, saved map[string]strin
 // and each request must keep its budget of round trips.
 func TestEveryRouteReportsTelemetry(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "a test cannot add triggers to shards")
+	dbtest.SkipOnCitus(t, "a test cannot add triggers to shards")
 	w := startTraced(t, newCollector(t))
 	w.createOtherKeys(t)
 	operations := w.operations(t)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func (c console) tenantCommand() *cli.Command {
@@ -65,7 +66,7 @@ type tenantJSON struct {
 	ID        tenancy.ID   `json:"id"`
 	Slug      string       `json:"slug"`
 	Name      string       `json:"name"`
-	Plan      tenancy.Plan `json:"plan"`
+	Plan      tenants.Plan `json:"plan"`
 	RateLimit int          `json:"rate_limit"`
 	Timezone  string       `json:"timezone"`
 	Currency  string       `json:"currency"`
@@ -91,16 +92,16 @@ func (q quotaJSON) share() string {
 	return fmt.Sprintf("%d%%", q.Used*100 / *q.Limit)
 }
 
-func newTenantJSON(t tenancy.Tenant) tenantJSON {
+func newTenantJSON(t tenants.Tenant) tenantJSON {
 	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended, nil}
 }
 
 func createTenant(ctx context.Context, o operation) error {
-	t := tenancy.Tenant{Slug: o.cmd.String("slug")}
+	t := tenants.Tenant{Slug: o.cmd.String("slug")}
 	if err := applySettings(o.cmd, &t); err != nil {
 		return err
 	}
-	t, err := tenancy.CreateTenant(ctx, o.db, t)
+	t, err := tenants.Create(ctx, o.db, t)
 	if errors.Is(err, tenancy.ErrConflict) {
 		return fmt.Errorf("--slug: tenant %q already exists", o.cmd.String("slug"))
 	}
@@ -111,14 +112,14 @@ func createTenant(ctx context.Context, o operation) error {
 }
 
 func listTenants(ctx context.Context, o operation) error {
-	tenants, err := tenancy.Tenants(ctx, o.db)
+	found, err := tenants.List(ctx, o.db)
 	if err != nil {
 		return err
 	}
-	all := make([]tenantJSON, len(tenants))
-	for i, t := range tenants {
+	all := make([]tenantJSON, len(found))
+	for i, t := range found {
 		all[i] = newTenantJSON(t)
-		quota, err := tenancy.ReadQuota(ctx, o.db, t.ID)
+		quota, err := tenants.ReadQuota(ctx, o.db, t.ID)
 		if err != nil {
 			return fmt.Errorf("tenant %s: %w", t.Slug, err)
 		}
@@ -148,10 +149,10 @@ func setTenant(ctx context.Context, o operation) error {
 		return errors.New("nothing to change: give --name, --plan, --rate-limit, --quota-storage, --quota-records, " +
 			"--timezone or --currency")
 	}
-	if err := applySettings(o.cmd, &tenancy.Tenant{}); err != nil {
+	if err := applySettings(o.cmd, &tenants.Tenant{}); err != nil {
 		return err
 	}
-	t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { _ = applySettings(o.cmd, t) })
+	t, err := o.changeTenant(ctx, func(t *tenants.Tenant) { _ = applySettings(o.cmd, t) })
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func setTenant(ctx context.Context, o operation) error {
 
 func setSuspended(suspended bool, done string) func(context.Context, operation) error {
 	return func(ctx context.Context, o operation) error {
-		t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { t.Suspended = suspended })
+		t, err := o.changeTenant(ctx, func(t *tenants.Tenant) { t.Suspended = suspended })
 		if err != nil {
 			return err
 		}
@@ -179,9 +180,9 @@ func setSuspended(suspended bool, done string) func(context.Context, operation) 
 	}
 }
 
-func (o operation) changeTenant(ctx context.Context, change func(*tenancy.Tenant)) (tenancy.Tenant, error) {
+func (o operation) changeTenant(ctx context.Context, change func(*tenants.Tenant)) (tenants.Tenant, error) {
 	slug := o.cmd.String("slug")
-	t, err := tenancy.ChangeTenant(ctx, o.db, slug, change)
+	t, err := tenants.Change(ctx, o.db, slug, change)
 	return t, tenantError(err, "slug", slug)
 }
 
@@ -190,9 +191,9 @@ func deleteTenant(ctx context.Context, o operation) error {
 	if o.cmd.String("confirm") != slug {
 		return fmt.Errorf("--confirm must repeat the slug %q: all data of the tenant will be deleted permanently", slug)
 	}
-	if err := tenancy.DeleteTenant(ctx, o.db, slug); err != nil {
+	if err := tenants.Delete(ctx, o.db, slug); err != nil {
 		// It suspends the tenant first.
-		if t, err2 := tenancy.TenantBySlug(context.WithoutCancel(ctx), o.db, slug); err2 == nil && t.Suspended {
+		if t, err2 := tenants.BySlug(context.WithoutCancel(ctx), o.db, slug); err2 == nil && t.Suspended {
 			return fmt.Errorf("%w; the tenant is suspended: repeat the command, or run `storeroom tenant resume --slug %s`",
 				err, slug)
 		}
@@ -205,7 +206,7 @@ func deleteTenant(ctx context.Context, o operation) error {
 	return o.print(result, func(w io.Writer) { fmt.Fprintf(w, "deleted tenant %s\n", slug) })
 }
 
-func (o operation) printTenant(done string, t tenancy.Tenant, more ...string) error {
+func (o operation) printTenant(done string, t tenants.Tenant, more ...string) error {
 	return o.print(newTenantJSON(t), func(w io.Writer) {
 		fmt.Fprintf(w, "%s tenant %s (%s): plan %s, %d requests per minute, %s, %s\n",
 			done, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency)
@@ -217,15 +218,15 @@ func (o operation) printTenant(done string, t tenancy.Tenant, more ...string) er
 
 // applySettings sets the fields whose flags are given. A change of the plan removes the tenant's own limit, unless the
 // new plan is enterprise.
-func applySettings(cmd *cli.Command, t *tenancy.Tenant) error {
+func applySettings(cmd *cli.Command, t *tenants.Tenant) error {
 	// An empty flag must be an error, not the default: it is probably a script variable that is not set.
 	value := func(name string) string { return cmp.Or(cmd.String(name), " ") }
 	if cmd.IsSet("name") {
 		t.Name = cmd.String("name")
 	}
 	if cmd.IsSet("plan") {
-		t.Plan = tenancy.Plan(value("plan"))
-		if t.Plan != tenancy.Enterprise {
+		t.Plan = tenants.Plan(value("plan"))
+		if t.Plan != tenants.Enterprise {
 			t.RateLimit, t.QuotaStorage, t.QuotaRecords = nil, nil, nil
 		}
 	}

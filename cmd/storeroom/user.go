@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/api/pages"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -143,7 +143,7 @@ func (o operation) printLink(purpose string, create func(email string) (people.T
 		Email  string `json:"email"`
 		Tenant string `json:"tenant,omitempty"` // of an invitation
 		Link   string `json:"link"`
-	}{people.Account(o.cmd.String("email")), o.tenant.Slug, settings.LinkURL(base, token)}
+	}{people.Account(o.cmd.String("email")), o.tenant.Slug, pages.LinkURL(base, token)}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "%s\n\n", result.Link)
 		fmt.Fprintf(w, "Send this link to %s, to %s. It works once, for 24 hours, and cannot be shown again.\n",

@@ -14,6 +14,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // maxFailed is how many unreadable tenants end verify --all, because the database must be the cause.
@@ -86,13 +87,13 @@ type verifications struct {
 }
 
 func verifyAll(ctx context.Context, o operation) error {
-	tenants, err := tenancy.Tenants(ctx, o.db)
+	found, err := tenants.List(ctx, o.db)
 	if err != nil {
 		return err
 	}
 	all := verifications{Differ: []verification{}}
 	var failed []error
-	for _, tenant := range tenants {
+	for _, tenant := range found {
 		v, err := o.findDifferences(ctx, tenant)
 		if errors.Is(err, tenancy.ErrNotFound) {
 			continue // deleted in the meantime
@@ -150,7 +151,7 @@ func (v verification) write(w io.Writer) {
 	}
 }
 
-func (o operation) findDifferences(ctx context.Context, tenant tenancy.Tenant) (verification, error) {
+func (o operation) findDifferences(ctx context.Context, tenant tenants.Tenant) (verification, error) {
 	v := verification{Tenant: tenant.Slug, Differences: []tenancy.Difference{}}
 	products, orders := catalog.New(o.db), sales.New(o.db)
 	var err error

@@ -11,7 +11,8 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // TestMain checks that no goroutine is left after all tests, which close their Recorders.
@@ -19,14 +20,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shop is a tenant in a new database.
 type shop struct {
-	*tenancytest.Database
-	tenant tenancy.Tenant
+	*dbtest.Database
+	tenant tenants.Tenant
 	super  *pgx.Conn
 }
 
-func mustShop(tb testing.TB, change ...func(*tenancy.Tenant)) *shop {
+func mustShop(tb testing.TB, change ...func(*tenants.Tenant)) *shop {
 	tb.Helper()
-	d := tenancytest.New(tb)
+	d := dbtest.New(tb)
 	return &shop{d, d.MustTenant(tb, "acme", change...), d.MustSuper(tb)}
 }
 
@@ -41,7 +42,7 @@ func (s *shop) mustFlush(tb testing.TB, r *Recorder) {
 }
 
 // mustKey creates a key and returns its principal.
-func (s *shop) mustKey(tb testing.TB, tenant tenancy.Tenant, name string) *keys.Principal {
+func (s *shop) mustKey(tb testing.TB, tenant tenants.Tenant, name string) *keys.Principal {
 	tb.Helper()
 	peppers, err := keys.ParsePeppers("1:" + strings.Repeat("5e", 32))
 	if err != nil {
@@ -56,13 +57,13 @@ func (s *shop) mustKey(tb testing.TB, tenant tenancy.Tenant, name string) *keys.
 }
 
 // mustRead returns the usage of the days around now.
-func (s *shop) mustRead(tb testing.TB, tenant tenancy.Tenant) Report {
+func (s *shop) mustRead(tb testing.TB, tenant tenants.Tenant) Report {
 	tb.Helper()
 	today := tenancy.DayOf(time.Now(), time.UTC)
 	return s.mustReadQuery(tb, tenant, Query{From: today.AddDate(0, 0, -2), To: today.AddDate(0, 0, 1)})
 }
 
-func (s *shop) mustReadQuery(tb testing.TB, tenant tenancy.Tenant, q Query) Report {
+func (s *shop) mustReadQuery(tb testing.TB, tenant tenants.Tenant, q Query) Report {
 	tb.Helper()
 	report, err := Read(tb.Context(), s.DB, tenant, q)
 	if err != nil {

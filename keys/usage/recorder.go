@@ -17,6 +17,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 
 // Recorder counts requests in memory and writes the counts. It is safe for concurrent use.
 type Recorder struct {
-	db     *tenancy.DB
+	db     *db.DB
 	logger *slog.Logger
 	shards [8]shard
 
@@ -82,14 +83,14 @@ type row struct {
 }
 
 // Open starts a Recorder, which Close ends.
-func Open(ctx context.Context, db *tenancy.DB, logger *slog.Logger) *Recorder {
+func Open(ctx context.Context, db *db.DB, logger *slog.Logger) *Recorder {
 	r := newRecorder(db, logger)
 	ctx, r.close = context.WithCancel(context.WithoutCancel(ctx))
 	r.tasks.Go(func() { r.run(ctx) })
 	return r
 }
 
-func newRecorder(db *tenancy.DB, logger *slog.Logger) *Recorder {
+func newRecorder(db *db.DB, logger *slog.Logger) *Recorder {
 	r := &Recorder{db: db.Central(), logger: logger, rows: map[rowID]*row{}, errors: map[keyID][]Error{}}
 	for i := range r.shards {
 		r.shards[i].cells = map[cellID]*cell{}
@@ -134,7 +135,7 @@ func (r *Recorder) Record(p *keys.Principal, q Request) {
 
 func (r *Recorder) run(ctx context.Context) {
 	tick := time.Tick(flushInterval)
-	problems := tenancy.Problems{Begins: "usage of keys is not stored", Ends: "usage of keys is stored again"}
+	problems := db.Problems{Begins: "usage of keys is not stored", Ends: "usage of keys is stored again"}
 	for {
 		select {
 		case <-ctx.Done():
@@ -227,7 +228,7 @@ func (r *Recorder) flush(ctx context.Context) error {
 // mayBeStored reports whether PostgreSQL may have committed a batch that failed.
 func mayBeStored(err error) bool {
 	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
-	return !unconnected && tenancy.SQLState(err) == "" && !pgconn.SafeToRetry(err) && !errors.Is(err, tenancy.ErrBusy)
+	return !unconnected && db.SQLState(err) == "" && !pgconn.SafeToRetry(err) && !errors.Is(err, tenancy.ErrBusy)
 }
 
 // write adds the rows and the errors of their keys to the tables, as one transaction.

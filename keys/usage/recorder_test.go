@@ -22,7 +22,9 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // summed is what the report says of a key.
@@ -39,10 +41,10 @@ func TestStoredSumsEqualTheRequestsOfAllInstances(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	const instances, requests = 4, 4_000
-	tenants := []tenancy.Tenant{s.tenant, s.MustTenant(t, "bolt"), s.MustTenant(t, "cove")}
+	used := []tenants.Tenant{s.tenant, s.MustTenant(t, "bolt"), s.MustTenant(t, "cove")}
 	var principals []*keys.Principal
 	for i := range 7 {
-		principals = append(principals, s.mustKey(t, tenants[i%3], fmt.Sprint("key ", i)))
+		principals = append(principals, s.mustKey(t, used[i%3], fmt.Sprint("key ", i)))
 	}
 	now := time.Now()
 	want, minutes := map[int64]*summed{}, map[int64]map[int64]int64{}
@@ -85,7 +87,7 @@ func TestStoredSumsEqualTheRequestsOfAllInstances(t *testing.T) {
 	}
 	all.Wait()
 	got, total := map[int64]*summed{}, int64(0)
-	for _, tenant := range tenants {
+	for _, tenant := range used {
 		for _, k := range s.mustRead(t, tenant).Keys {
 			found := &summed{k.Statuses, k.Refused, map[string]int64{}, k.Busiest.Requests}
 			for _, route := range k.Routes {
@@ -313,7 +315,7 @@ func TestAnOutageOfPostgreSQL(t *testing.T) {
 // One shard that is full does not grow. A metric counts the requests that are not recorded.
 func TestMemoryBetweenFlushesIsBounded(t *testing.T) {
 	t.Parallel()
-	if !tenancytest.Alone(t) {
+	if !dbtest.Alone(t) {
 		return
 	}
 	reader := metric.NewManualReader()
@@ -346,7 +348,7 @@ func TestAFlushThatFailsIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	p := s.mustKey(t, s.tenant, "key")
-	s.DB = tenancytest.MustOpen(t, s.URL+"&lock_timeout=100ms")
+	s.DB = dbtest.MustOpen(t, s.URL+"&lock_timeout=100ms")
 	r := s.recorder()
 	s.exec(t, `begin; lock table key_usage in access exclusive mode`)
 	r.Record(p, request(time.Now()))
@@ -361,7 +363,7 @@ func TestAFlushThatFailsIsWrittenOnce(t *testing.T) {
 	}
 
 	var conn net.Conn
-	db, err := tenancy.Open(t.Context(), s.URL+"&pool_max_conns=1", func(config *pgx.ConnConfig) {
+	pool, err := db.Open(t.Context(), s.URL+"&pool_max_conns=1", func(config *pgx.ConnConfig) {
 		dial := config.DialFunc
 		config.DialFunc = func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 			conn, err = dial(ctx, network, address)
@@ -371,8 +373,8 @@ func TestAFlushThatFailsIsWrittenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	r = newRecorder(db, slog.New(slog.DiscardHandler))
+	defer pool.Close()
+	r = newRecorder(pool, slog.New(slog.DiscardHandler))
 	s.exec(t, `begin; lock table key_usage in access exclusive mode`)
 	r.Record(p, request(time.Now()))
 	defer time.AfterFunc(300*time.Millisecond, func() { _ = conn.Close() }).Stop()
@@ -471,7 +473,7 @@ func TestUsageIsDeletedAfter90Days(t *testing.T) {
 	other := s.MustTenant(t, "other") // sends no more requests
 	r := s.recorder()
 	old, recent := time.Now().AddDate(0, 0, -Days).Add(-2*time.Hour), time.Now().AddDate(0, 0, -Days).Add(2*time.Hour)
-	for _, tenant := range []tenancy.Tenant{s.tenant, other} {
+	for _, tenant := range []tenants.Tenant{s.tenant, other} {
 		p := s.mustKey(t, tenant, "key")
 		for hour := range 600 { // more than one batch
 			r.Record(p, request(old.Add(-time.Duration(hour)*time.Hour)))
@@ -483,7 +485,7 @@ func TestUsageIsDeletedAfter90Days(t *testing.T) {
 	if _, err := s.MustSuper(t).Exec(t.Context(), `update tenants set delete_usage_at = now()`); err != nil {
 		t.Fatal(err)
 	}
-	if err := tenancy.DeleteExpiredUsage.Run(t.Context(), s.DB); err != nil {
+	if err := tenants.DeleteExpiredUsage.Run(t.Context(), s.DB); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.count(t, `select count(*) from key_usage`); n != 2 {
@@ -500,7 +502,7 @@ func TestUsageIsDeletedAfter90Days(t *testing.T) {
 // Days and hours are those of the tenant's time zone.
 func TestPeriodsAreInTheTenantsZone(t *testing.T) {
 	t.Parallel()
-	s := mustShop(t, func(t *tenancy.Tenant) { t.Timezone = "Asia/Kolkata" })
+	s := mustShop(t, func(t *tenants.Tenant) { t.Timezone = "Asia/Kolkata" })
 	p := s.mustKey(t, s.tenant, "key")
 	r := s.recorder()
 	for at, n := range map[string]int{
@@ -543,7 +545,7 @@ func TestPeriodsAreInTheTenantsZone(t *testing.T) {
 
 func TestRecordAllocatesNothing(t *testing.T) {
 	r := newRecorder(nil, nil)
-	p := &keys.Principal{Tenant: tenancy.Tenant{ID: 1, Timezone: "UTC"}, KeyID: 1}
+	p := &keys.Principal{Tenant: tenants.Tenant{ID: 1, Timezone: "UTC"}, KeyID: 1}
 	q := request(time.Now())
 	for range 1_000 { // makes the cells of all shards
 		r.Record(p, q)
@@ -555,7 +557,7 @@ func TestRecordAllocatesNothing(t *testing.T) {
 
 func BenchmarkRecord(b *testing.B) {
 	r := newRecorder(nil, nil)
-	p := &keys.Principal{Tenant: tenancy.Tenant{ID: 1, Timezone: "UTC"}, KeyID: 1}
+	p := &keys.Principal{Tenant: tenants.Tenant{ID: 1, Timezone: "UTC"}, KeyID: 1}
 	q := request(time.Now())
 	b.Run("one goroutine", func(b *testing.B) {
 		b.ReportAllocs()

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const (
@@ -70,7 +72,7 @@ type Minute struct {
 }
 
 // Read returns the usage of a tenant's keys. An unknown key has no usage.
-func Read(ctx context.Context, db *tenancy.DB, tenant tenancy.Tenant, q Query) (Report, error) {
+func Read(ctx context.Context, pool *db.DB, tenant tenants.Tenant, q Query) (Report, error) {
 	zone, err := tenant.Location()
 	if err != nil {
 		return Report{}, err
@@ -78,17 +80,17 @@ func Read(ctx context.Context, db *tenancy.DB, tenant tenancy.Tenant, q Query) (
 	var r reader
 	before := tenancy.StartOfDay(q.To.AddDate(0, 0, 1), zone)
 	var known []Key
-	err = db.Central().Snapshot(ctx, tenant.ID, tenancy.CustomPlan, readTimeout, func(batch *pgx.Batch) {
+	err = pool.Central().Snapshot(ctx, tenant.ID, db.CustomPlan, readTimeout, func(batch *pgx.Batch) {
 		r = reader{found: map[int64]*keyReader{}}
 		r.Starts = starts(q, zone, before)
-		tenancy.QueueRows(batch, &known, `
+		db.QueueRows(batch, &known, `
 			select id, name, prefix, last4 from api_keys where tenant_id = $1`, tenant.ID)
 		batch.Queue(`
 			select hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency
 			  from key_usage
 			 where tenant_id = $1 and hour >= $2 and hour < $3 and ($4::bigint is null or key_id = $4)
 			 order by hour`, tenant.ID, r.Starts[0], before, q.KeyID).Query(r.read)
-		tenancy.QueueRows(batch, &r.Errors, `
+		db.QueueRows(batch, &r.Errors, `
 			select key_id, at, method, route, status, code, request_id
 			  from key_errors
 			 where tenant_id = $1 and at >= $2 and at < $3 and ($4::bigint is null or key_id = $4)

@@ -20,9 +20,11 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestTheFileFollowsRFC4180(t *testing.T) {
@@ -53,13 +55,13 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 }
 
 type shop struct {
-	db     *tenancy.DB
+	db     *db.DB
 	store  *catalog.Store
 	tenant tenancy.ID
-	of     tenancy.Tenant
+	of     tenants.Tenant
 }
 
-func newShop(d *tenancytest.Database, store *catalog.Store, tenant tenancy.Tenant) shop {
+func newShop(d *dbtest.Database, store *catalog.Store, tenant tenants.Tenant) shop {
 	return shop{d.DB, store, tenant.ID, tenant}
 }
 
@@ -111,7 +113,7 @@ func (s shop) mustImport(t testing.TB, file []byte) imports.Report {
 
 func TestAnExportIsImportedWithoutDifferences(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	store := catalog.New(d.DB)
 	n := 0
 	letters := rapid.SampledFrom([]rune("ab ,;\\\"'=+-@＝＋－＠|é界%"))
@@ -170,8 +172,8 @@ func TestExportsOfRealShopsAreImportedWithoutDifferences(t *testing.T) {
 	for _, set := range []string{"uci", "contoso", "grocery"} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			dir := tenancytest.SharedData(t, set)
-			d := tenancytest.New(t)
+			dir := dbtest.SharedData(t, set)
+			d := dbtest.New(t)
 			store := catalog.New(d.DB)
 			from := newShop(d, store, d.MustTenant(t, "from"))
 			to := newShop(d, store, d.MustTenant(t, "to"))

@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// The methods in this file read all rows of a tenant, for an archive. Within tenancy.DB.InSnapshot they agree with each
+// The methods in this file read all rows of a tenant, for an archive. Within db.DB.InSnapshot they agree with each
 // other.
 
-// walkAll is tenancy.Walk with a description of its errors.
+// walkAll is db.Walk with a description of its errors.
 func walkAll[T any](
 	ctx context.Context, s *Store, tenant tenancy.ID, what, sql string, first []any, position func(T) []any,
 	f func(T) error,
 ) error {
-	if err := tenancy.Walk(ctx, s.db, tenant, sql, first, position, f); err != nil {
+	if err := db.Walk(ctx, s.db, tenant, sql, first, position, f); err != nil {
 		return fmt.Errorf("read all %s: %w", what, err)
 	}
 	return nil

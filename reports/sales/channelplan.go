@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // ChannelChange is a channel of a plan. Old is the stored label, or nil if the channel does not exist. The settings of
@@ -48,7 +49,7 @@ type PlannedChannel struct {
 // too, unless the channel already takes stock; an empty label keeps the stored one, or is the identifier of a new
 // channel. If a channel occurs again, the second changes the result of the first, so both must be in the same call.
 func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []Channel) ([]PlannedChannel, error) {
-	stored, err := tenancy.All[Channel](ctx, s.db, tenant, `
+	stored, err := db.All[Channel](ctx, s.db, tenant, `
 		select `+channelColumns+`
 		  from channels
 		 where tenant_id = $1 and identifier = any ($2)`,

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -21,8 +22,8 @@ func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, p paging.Page) 
 	var channels paging.List[Channel]
 	var counts []countRow
 	err := s.db.Read(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &counts, `select count(*) from channels where tenant_id = $1`, tenant)
-		tenancy.QueueRows(q, &channels.Items, `
+		db.QueueRows(q, &counts, `select count(*) from channels where tenant_id = $1`, tenant)
+		db.QueueRows(q, &channels.Items, `
 			select `+channelColumns+`
 			  from channels
 			 where tenant_id = $1
@@ -38,7 +39,7 @@ func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, p paging.Page) 
 
 // Channel returns a channel. It returns ErrNotFound if the identifier does not exist.
 func (s *Store) Channel(ctx context.Context, tenant tenancy.ID, identifier string) (Channel, error) {
-	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
+	c, err := db.One[Channel](ctx, s.db, tenant, `
 		select `+channelColumns+`
 		  from channels
 		 where tenant_id = $1 and identifier = $2`, tenant, identifier)
@@ -50,7 +51,7 @@ func (s *Store) Channel(ctx context.Context, tenant tenancy.ID, identifier strin
 
 // ChannelsByID returns the channels that exist.
 func (s *Store) ChannelsByID(ctx context.Context, tenant tenancy.ID, identifiers []string) ([]Channel, error) {
-	found, err := tenancy.All[Channel](ctx, s.db, tenant, `
+	found, err := db.All[Channel](ctx, s.db, tenant, `
 		select c.*
 		  from unnest($2::text[]) i (identifier)
 		 cross join lateral (
@@ -78,11 +79,11 @@ func (s *Store) CreateChannel(
 	if err := invalid.Err(); err != nil {
 		return c, err
 	}
-	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
+	c, err := db.One[Channel](ctx, s.db, tenant, `
 		insert into channels (tenant_id, identifier, label, takes_stock, when_short, warehouse_id)
 		values ($1, $2, $3, $4, $5, $6)
 		returning `+channelColumns, tenant, c.Identifier, c.Label, c.TakesStock, c.WhenShort, c.WarehouseID)
-	if tenancy.SQLState(err) == "23505" {
+	if db.SQLState(err) == "23505" {
 		err = tenancy.InvalidError{"identifier": {"is already taken"}}
 	}
 	err = unknownWarehouse(err)
@@ -120,7 +121,7 @@ func (s *Store) UpdateChannel(
 	if err := invalid.Err(); err != nil || u == (ChannelUpdate{}) {
 		return c, err
 	}
-	c, err = tenancy.One[Channel](ctx, s.db, tenant, `
+	c, err = db.One[Channel](ctx, s.db, tenant, `
 		update channels
 		   set label = coalesce($3, label), takes_stock = coalesce($4, takes_stock),
 		       when_short = coalesce($5, when_short), warehouse_id = nullif(coalesce($6, warehouse_id), 0),
@@ -141,7 +142,7 @@ func checkWhenShort(value string, invalid tenancy.InvalidError) {
 
 // unknownWarehouse replaces the error of a warehouse that does not exist.
 func unknownWarehouse(err error) error {
-	if tenancy.Constraint(err) == "channels_tenant_id_warehouse_id_fkey" {
+	if db.Constraint(err) == "channels_tenant_id_warehouse_id_fkey" {
 		return tenancy.InvalidError{"warehouse_id": {"does not exist"}}
 	}
 	return err
@@ -157,7 +158,7 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier
 		delete from channels
 		 where tenant_id = $1 and identifier = $2`, tenant, identifier)
 	switch {
-	case tenancy.SQLState(err) == "23503":
+	case db.SQLState(err) == "23503":
 		err = s.channelInUse(ctx, tenant, identifier)
 	case err == nil && deleted == 0:
 		err = tenancy.ErrNotFound
@@ -170,7 +171,7 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier
 
 // channelInUse returns an InUseError with the number of orders of a channel.
 func (s *Store) channelInUse(ctx context.Context, tenant tenancy.ID, identifier string) error {
-	uses, err := tenancy.One[struct{ Count int64 }](ctx, s.db, tenant, `
+	uses, err := db.One[struct{ Count int64 }](ctx, s.db, tenant, `
 		select count(*)
 		from (select from orders where tenant_id = $1 and channel = $2 limit $3) as uses`,
 		tenant, identifier, tenancy.MaxUses+1)
@@ -195,7 +196,7 @@ func (s *Store) EnsureChannels(ctx context.Context, tenant tenancy.ID, channels 
 	}
 	var count Count
 	for _, c := range channels {
-		written, err := tenancy.All[struct{ Created bool }](ctx, s.db, tenant, `
+		written, err := db.All[struct{ Created bool }](ctx, s.db, tenant, `
 			insert into channels as c (tenant_id, identifier, label)
 			values ($1, $2, $3)
 			on conflict (tenant_id, identifier) do update

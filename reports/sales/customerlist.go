@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
@@ -77,13 +78,13 @@ func (s *Store) ListCustomers(ctx context.Context, tenant tenancy.ID, f Customer
 	var counts []countRow
 	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		if !f.withoutTotal {
-			tenancy.QueueRows(b, &counts, count, countArgs...)
+			db.QueueRows(b, &counts, count, countArgs...)
 		}
 		if !search {
 			// As in List: the primary key has the order.
 			b.Queue(`select set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`)
 		}
-		tenancy.QueueRows(b, &page.Items, sql, q.Args...)
+		db.QueueRows(b, &page.Items, sql, q.Args...)
 	})
 	if err != nil {
 		return page, fmt.Errorf("list customers: %w", err)
@@ -141,7 +142,7 @@ func (s *Store) Customer(ctx context.Context, tenant tenancy.ID, id string) (Cus
 
 // CustomersByID returns the customers that exist with the sums of their orders.
 func (s *Store) CustomersByID(ctx context.Context, tenant tenancy.ID, ids []string) ([]CustomerSales, error) {
-	return tenancy.All[CustomerSales](ctx, s.db, tenant, `
+	return db.All[CustomerSales](ctx, s.db, tenant, `
 		select `+customerColumns+`, s.*
 		  from unnest($2::text[]) n (number)
 		 cross join lateral (select * from customers where tenant_id = $1 and number = n.number limit 1) c
@@ -182,7 +183,7 @@ func (s *Store) ResponsesAbout(ctx context.Context, tenant tenancy.ID, id string
 	if err != nil {
 		return nil, err
 	}
-	found, err := tenancy.All[StoredResponse](ctx, s.db, tenant, `
+	found, err := db.All[StoredResponse](ctx, s.db, tenant, `
 		select key, created_at, body
 		  from idempotency_keys
 		 where tenant_id = $1 and position($2::bytea in body) > 0

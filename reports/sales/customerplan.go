@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // CustomerChange is a customer of a plan, with the name and the e-mail before and after.
@@ -116,7 +117,7 @@ func (s *Store) ApplyCustomers(
 	if err != nil {
 		return nil, fmt.Errorf("store %d customers: %w", len(changes), err)
 	}
-	ids, err := tenancy.All[idRow](ctx, s.db, tenant, `
+	ids, err := db.All[idRow](ctx, s.db, tenant, `
 		select id
 		  from customers
 		 where tenant_id = $1 and number = any ($2)`, tenant, created)
@@ -152,7 +153,7 @@ func (s *Store) UndoCustomers(
 	numbers := distinct(column(changes, func(c CustomerChange) string { return c.ID }))
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
 		queueLockedCustomers(q, tenant, changes, &stored)
-		tenancy.QueueRows(q, &unused, `
+		db.QueueRows(q, &unused, `
 			select c.id, c.number
 			  from unnest($2::text[]) u (number)
 			 cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c

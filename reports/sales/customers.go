@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
 	"github.com/storeroom/storeroom/tenancy/textfill"
 )
@@ -106,7 +107,7 @@ func equalOrNil(sent, stored *string) bool {
 }
 
 func queueStoredCustomers(q *pgx.Batch, tenant tenancy.ID, numbers []string, stored *[]storedCustomer) {
-	tenancy.QueueRows(q, stored, `
+	db.QueueRows(q, stored, `
 		select c.number, c.name, c.email, c.erased_at is not null as erased
 		  from unnest($2::text[]) u (number)
 		 cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c`,

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) EraseCustomer(
 		// Wait for transactions that hold the customer: each may store a response with
 		// the name.
 		names = nil
-		tenancy.QueueRows(q, &names, `
+		db.QueueRows(q, &names, `
 			select name, email from customers where tenant_id = $1 and number = $2 for update`, tenant, id)
 	}, func(q *pgx.Batch) error {
 		if len(names) == 0 {

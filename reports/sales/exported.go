@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // soldKey identifies a product as an item stores it: the current product with the SKU, or one with the names of an
@@ -72,7 +73,7 @@ func queueExportedProducts(q *pgx.Batch, tenant tenancy.ID, keys []soldKey, prod
 	if *products = nil; len(keys) == 0 {
 		return
 	}
-	tenancy.QueueRows(q, products, `
+	db.QueueRows(q, products, `
 		select u.sku, u.name, u.category, u.seller, i.product_id, p.category_id, p.seller_id,
 		       (select max(v.id)
 		          from (select * from sold_products where tenant_id = $1 and sku = u.sku offset 0) v

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // FactDays are the days of an order or a refund.
@@ -41,14 +42,14 @@ func (s *Store) DaysOfFacts(
 		RefundedAt time.Time
 	}
 	err = s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &zones, `select timezone from sales_zones where tenant_id = $1`, tenant)
-		tenancy.QueueRows(b, &orderRows, `
+		db.QueueRows(b, &zones, `select timezone from sales_zones where tenant_id = $1`, tenant)
+		db.QueueRows(b, &orderRows, `
 			select u.number, o.placed_at,
 			       array(select refunded_at from refunds where tenant_id = $1 and order_id = o.id) as refunded_at
 			  from unnest($2::text[]) u (number)
 			 cross join lateral (select id, placed_at from orders where tenant_id = $1 and number = u.number limit 1) o`,
 			tenant, numbers)
-		tenancy.QueueRows(b, &refundRows, `
+		db.QueueRows(b, &refundRows, `
 			select u.id, o.number, r.refunded_at
 			  from unnest($2::bigint[]) u (id)
 			 cross join lateral (select order_id, refunded_at from refunds where tenant_id = $1 and id = u.id limit 1) r

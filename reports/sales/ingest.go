@@ -15,6 +15,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // Ingest stores the new orders of rows in one transaction. An invalid row does not affect the others. An order that
@@ -55,11 +57,11 @@ func (s *Store) store(ctx context.Context, b *orderBatch) error {
 		switch {
 		case err == nil:
 			return nil
-		case changedAfterRead(err) && tenancy.Restart(ctx, n):
+		case changedAfterRead(err) && db.Restart(ctx, n):
 			continue
 		case changedAfterRead(err):
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
-		case tenancy.SQLState(err) == "22003":
+		case db.SQLState(err) == "22003":
 			err = errTooLarge
 		}
 		return fmt.Errorf("store %d orders: %w", len(b.rows), err)
@@ -74,7 +76,7 @@ func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
 	if errors.Is(err, errMissingVersions) {
 		inserted, insertErr := s.insertSoldProducts(ctx, b.tenant, b.missing)
 		// Another transaction inserts products; the next attempt finds them or waits again.
-		if insertErr != nil && tenancy.SQLState(insertErr) != "55P03" {
+		if insertErr != nil && db.SQLState(insertErr) != "55P03" {
 			return insertErr
 		}
 		b.keepVersions(inserted)
@@ -85,7 +87,7 @@ func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
 // changedAfterRead reports whether an attempt failed because of another transaction: a
 // number is taken, a channel was removed, or a product has no current version.
 func changedAfterRead(err error) bool {
-	code := tenancy.SQLState(err)
+	code := db.SQLState(err)
 	return errors.Is(err, errMissingVersions) || code == "23505" || code == "23503"
 }
 
@@ -105,7 +107,7 @@ type orderBatch struct {
 	customers []storedCustomer
 	products  []soldProduct
 	exported  []exportedProduct
-	quota     []tenancy.Quota        // with what the rows take, if refusesEach
+	quota     []tenants.Quota        // with what the rows take, if refusesEach
 	missing   []soldKey              // if write returns errMissingVersions
 	versions  map[string]soldProduct // by SKU, as an earlier attempt has read or stored them
 	by        *catalog.Actor
@@ -185,11 +187,11 @@ func (b *orderBatch) read(q *pgx.Batch) {
 		}
 	}
 	queueZone(q, b.tenant, &b.zones)
-	tenancy.QueueRows(q, &b.ids, `
+	db.QueueRows(q, &b.ids, `
 		select nextval('orders_id_seq') as id
 		  from generate_series(1, $1::int)`, len(b.valid))
 	b.queueExisting(q)
-	tenancy.QueueRows(q, &b.channels, `
+	db.QueueRows(q, &b.channels, `
 		select identifier, takes_stock, when_short, warehouse_id
 		  from channels
 		 where tenant_id = $1 and identifier = any ($2)`, b.tenant, distinct(channels))
@@ -198,13 +200,13 @@ func (b *orderBatch) read(q *pgx.Batch) {
 	}
 	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
 	if b.refusesEach {
-		tenancy.QueueQuota(q, b.tenant, &b.quota)
+		tenants.QueueQuota(q, b.tenant, &b.quota)
 	}
 	queueExportedProducts(q, b.tenant, slices.SortedFunc(maps.Keys(exported), soldKey.compare), &b.exported)
 }
 
 func (b *orderBatch) queueExisting(q *pgx.Batch) {
-	tenancy.QueueRows(q, &b.existing, `
+	db.QueueRows(q, &b.existing, `
 		select o.id, o.number, o.content
 		  from `+ordersByNumber, b.tenant, column(b.valid, func(o *orderRow) string { return o.Number }))
 }
@@ -218,7 +220,7 @@ const ordersByNumber = `
 // of the rollups.
 func queueZone(q *pgx.Batch, tenant tenancy.ID, zones *[]zoneRow) {
 	q.Queue(`select pg_advisory_xact_lock_shared(`+zoneLock+`)`, tenant)
-	tenancy.QueueRows(q, zones, `select timezone from sales_zones where tenant_id = $1`, tenant)
+	db.QueueRows(q, zones, `select timezone from sales_zones where tenant_id = $1`, tenant)
 }
 
 // zoneLock is the key of an advisory lock. Writers hold it shared, ChangeZone alone.
@@ -341,7 +343,7 @@ func (b *orderBatch) decide(
 	return resent
 }
 
-// takeRecords returns a tenancy.QuotaError if an order would exceed a quota.
+// takeRecords returns a tenants.QuotaError if an order would exceed a quota.
 func (b *orderBatch) takeRecords(o *orderRow) error {
 	if len(b.quota) == 0 {
 		return nil

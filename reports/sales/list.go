@@ -12,6 +12,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -102,10 +103,10 @@ func (s *Store) readPage(ctx context.Context, tenant tenancy.ID, f Filter) (page
 	sql := q.page(f)
 	err = s.db.Read(ctx, tenant, func(b *pgx.Batch) {
 		if !f.withoutTotal {
-			tenancy.QueueRows(b, &counts, count, countArgs...)
+			db.QueueRows(b, &counts, count, countArgs...)
 		}
 		q.prepare(b)
-		tenancy.QueueRows(b, &page.Items, sql, q.Args...)
+		db.QueueRows(b, &page.Items, sql, q.Args...)
 	})
 	if err == nil && !f.withoutTotal {
 		page.Total = counts[0].Count

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
@@ -44,7 +45,7 @@ func (s *Store) readMatchesAtOnce(ctx context.Context, tenant tenancy.ID, f Filt
 	if f.withoutTotal {
 		sql = q.countFew(f)
 	}
-	count, err := tenancy.One[countRow](ctx, s.db, tenant, sql, q.Args...)
+	count, err := db.One[countRow](ctx, s.db, tenant, sql, q.Args...)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (s *Store) readMatchesAtOnce(ctx context.Context, tenant tenancy.ID, f Filt
 	if err := q.continueAfter(f); err != nil {
 		return err
 	}
-	page.Items, err = tenancy.All[StoredOrder](ctx, s.db, tenant, q.page(f), q.Args...)
+	page.Items, err = db.All[StoredOrder](ctx, s.db, tenant, q.page(f), q.Args...)
 	return err
 }
 
@@ -68,7 +69,7 @@ func (s *Store) findNumbers(ctx context.Context, tenant tenancy.ID, f *Filter) e
 	if f.Search == "" {
 		return nil
 	}
-	found, err := tenancy.One[struct {
+	found, err := db.One[struct {
 		IDs   []int64
 		IsFew bool
 	}](ctx, s.db, tenant, `
@@ -110,11 +111,11 @@ func (s *Store) compare(ctx context.Context, tenant tenancy.ID, f Filter, page *
 	sql := q.compare(f, from, limit, offset)
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		q.prepare(b)
-		tenancy.QueueRows(b, page, sql, q.Args...)
+		db.QueueRows(b, page, sql, q.Args...)
 	})
 	var following []idRow
 	if err == nil && len(*page) < limit {
-		err = s.db.Run(ctx, tenant, func(b *pgx.Batch) { tenancy.QueueRows(b, &following, rest, restArgs...) })
+		err = s.db.Run(ctx, tenant, func(b *pgx.Batch) { db.QueueRows(b, &following, rest, restArgs...) })
 	}
 	if err != nil || len(following) == 0 {
 		return err == nil, err

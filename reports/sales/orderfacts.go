@@ -7,6 +7,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -71,7 +72,7 @@ func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 		f.orders, err = pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[orderFact])
 		return err
 	})
-	tenancy.QueueRows(q, &f.lines, `
+	db.QueueRows(q, &f.lines, `
 		select i.order_id, i.line, i.placed_at, i.sold_id, p.category_id, p.seller_id,
 		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
 		  from `+ordersByNumber+`
@@ -80,7 +81,7 @@ func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 		       select category_id, seller_id from sold_products where tenant_id = $1 and id = i.sold_id limit 1
 		       ) p
 		 order by i.order_id, i.line`, tenant, numbers)
-	tenancy.QueueRows(q, &f.refunds, `
+	db.QueueRows(q, &f.refunds, `
 		select r.id, r.order_id, r.refunded_at, r.reference, r.content, r.restock
 		  from `+ordersByNumber+`
 		 cross join lateral (select * from refunds where tenant_id = $1 and order_id = o.id offset 0) r
@@ -89,7 +90,7 @@ func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 
 // readShares reads the shares of the refunds, after read.
 func (f *orderFacts) readShares(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
-	tenancy.QueueRows(q, &f.shares, `
+	db.QueueRows(q, &f.shares, `
 		select s.refund_id, s.order_id, s.line, s.amount, s.revenue, s.units
 		  from `+ordersByNumber+`
 		 cross join lateral (select * from refund_items where tenant_id = $1 and order_id = o.id offset 0) s`,

@@ -15,8 +15,9 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 func noQueries(*pgx.Batch) {}
@@ -24,7 +25,7 @@ func noQueries(*pgx.Batch) {}
 // mustPlan stores a plan in a state and returns its id.
 func (s *shop) mustPlan(t testing.TB, state string) (id sales.PlanID) {
 	t.Helper()
-	plan, err := tenancy.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant, `
+	plan, err := db.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant, `
 		insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
 		values ($1, 'import', $2, 'orders.csv', 'ann@example.com', now() + interval '1 hour')
 		returning id`, s.tenant, state)
@@ -388,7 +389,7 @@ func (s *shop) direct(t testing.TB, f file) (outcomes []string) {
 // and sums, and undoing it restores everything, so that the file can be imported again.
 func TestPlanApplyAndUndoOfSales(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	super := d.MustSuper(t)
 	n := 0
 	newShop := func() *shop {
@@ -573,7 +574,7 @@ func TestRemoveRefusesFactsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, facts := range []sales.Facts{{Orders: []int64{id}}, {Cancellations: []int64{id}}} {
-		if _, err := s.store.Remove(t.Context(), s.tenant, plan, facts); tenancy.SQLState(err) != "42501" {
+		if _, err := s.store.Remove(t.Context(), s.tenant, plan, facts); db.SQLState(err) != "42501" {
 			t.Errorf("Remove of %+v of another origin = %v, want it refused", facts, err)
 		}
 	}

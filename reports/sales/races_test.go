@@ -13,16 +13,18 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // A trigger renames the product whenever its version is stored, so that no attempt finds a
 // current one.
 func TestOrdersOfAProductThatAlwaysChangesAreStored(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "a test cannot add triggers to shards")
+	dbtest.SkipOnCitus(t, "a test cannot add triggers to shards")
 	s := mustShop(t)
 	if _, err := s.MustSuper(t).Exec(t.Context(), `
 		create function rename() returns trigger language plpgsql as $$
@@ -217,8 +219,8 @@ func TestAnOrderListsTheRefundsThatItCounts(t *testing.T) {
 }
 
 // pack packs all sums and orders.
-func pack(ctx context.Context, db *tenancy.DB) error {
-	return errors.Join(tenancy.PackProductSums.Run(ctx, db), tenancy.PackCustomers.Run(ctx, db))
+func pack(ctx context.Context, db *db.DB) error {
+	return errors.Join(tenants.PackProductSums.Run(ctx, db), tenants.PackCustomers.Run(ctx, db))
 }
 
 // Writers of different days of a month change the same packed sums while these are packed.
@@ -275,7 +277,7 @@ func TestPackedSumsFollowConcurrentWriters(t *testing.T) {
 func TestLargeBatchesOfOneMonthDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	patient := sales.New(tenancytest.MustOpen(t, s.URL+"&statement_timeout=0&lock_timeout=0"))
+	patient := sales.New(dbtest.MustOpen(t, s.URL+"&statement_timeout=0&lock_timeout=0"))
 	var senders errgroup.Group
 	for sender := range 4 {
 		senders.Go(func() error {

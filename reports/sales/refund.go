@@ -12,6 +12,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow)
 		b.taken.by = s.by
 	}
 	err := s.db.UpdateInParts(ctx, tenant, b.read, b.write)
-	if tenancy.SQLState(err) == "22003" {
+	if db.SQLState(err) == "22003" {
 		err = tenancy.InvalidError{"amount": errTooLarge["items"]}
 	}
 	if err != nil {
@@ -86,7 +87,7 @@ func (b *refundBatch) read(q *pgx.Batch) {
 	if slices.ContainsFunc(b.rows, (*refundRow).isOld) {
 		queueRestocked(q, b.tenant, numbers, &b.restocked)
 	}
-	tenancy.QueueRows(q, &b.ids, `
+	db.QueueRows(q, &b.ids, `
 		select nextval('refunds_id_seq') as id
 		  from generate_series(1, $1::int)`, len(b.rows))
 }

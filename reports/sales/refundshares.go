@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -202,7 +203,7 @@ func (u returnedUnits) add(order int64, line, units int32) {
 }
 
 func queueReturned(q *pgx.Batch, tenant tenancy.ID, numbers []string, units *[]lineUnits) {
-	tenancy.QueueRows(q, units, `
+	db.QueueRows(q, units, `
 		select o.id as order_id, r.line, r.units
 		  from `+ordersByNumber+`
 		 cross join lateral (
@@ -215,7 +216,7 @@ func queueReturned(q *pgx.Batch, tenant tenancy.ID, numbers []string, units *[]l
 }
 
 func queueRestocked(q *pgx.Batch, tenant tenancy.ID, numbers []string, units *[]lineUnits) {
-	tenancy.QueueRows(q, units, `
+	db.QueueRows(q, units, `
 		select o.id as order_id, t.line, t.returned::bigint as units
 		  from `+ordersByNumber+`
 		 cross join lateral (select * from taken_stock where tenant_id = $1 and order_id = o.id offset 0) t

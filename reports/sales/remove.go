@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Facts are facts that a plan created. Cancellations have the ids of their orders.
@@ -22,7 +23,7 @@ func queueRemove(q *pgx.Batch, plan PlanID, facts Facts, customers []int64) {
 // Remove undoes facts that a plan created: it deletes them and subtracts them from the rollups. Orders with a refund or
 // a cancellation that the plan did not create are kept, with all of their facts. A fact that does not exist is ignored.
 func (s *Store) Remove(ctx context.Context, tenant tenancy.ID, plan PlanID, facts Facts) ([]tenancy.Kept, error) {
-	numbers, err := tenancy.All[struct{ Number string }](ctx, s.db, tenant, `
+	numbers, err := db.All[struct{ Number string }](ctx, s.db, tenant, `
 		select number
 		  from orders
 		 where tenant_id = $1 and id = any ($2)
@@ -62,7 +63,7 @@ type recordedFact struct {
 func (r *removal) read(q *pgx.Batch) {
 	r.facts.read(q, r.tenant, r.numbers)
 	r.facts.readShares(q, r.tenant, r.numbers)
-	tenancy.QueueRows(q, &r.recorded, `
+	db.QueueRows(q, &r.recorded, `
 		select f.kind, f.id
 		  from `+ordersByNumber+`
 		 cross join lateral (

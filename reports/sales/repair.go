@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Repair corrects the rollups that differ from the facts, month by month, and returns the number of changed rollups.
@@ -162,7 +163,7 @@ func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Lo
 
 // Zone returns the name of the time zone of the rollups.
 func (s *Store) Zone(ctx context.Context, tenant tenancy.ID) (string, error) {
-	row, err := tenancy.One[zoneRow](ctx, s.db, tenant, `
+	row, err := db.One[zoneRow](ctx, s.db, tenant, `
 		select timezone
 		  from sales_zones
 		 where tenant_id = $1`, tenant)

@@ -14,8 +14,9 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // earlierRelease makes the statements of a database store what those of the release before the sums of returns store:
@@ -126,9 +127,9 @@ func (s *shop) randomRefund(random *rand.Rand, o sales.Order) sales.Refund {
 }
 
 // mustStockedShop returns a tenant whose channel web takes stock.
-func mustStockedShop(t *testing.T, d *tenancytest.Database, slug, zone string) *shop {
+func mustStockedShop(t *testing.T, d *dbtest.Database, slug, zone string) *shop {
 	t.Helper()
-	tenant := d.MustTenant(t, slug, func(t *tenancy.Tenant) { t.Timezone = zone })
+	tenant := d.MustTenant(t, slug, func(t *tenants.Tenant) { t.Timezone = zone })
 	s := &shop{d, sales.New(d.DB), catalog.New(d.DB), tenant.ID}
 	for _, sku := range []string{"TEA", "CUP", "MUG"} {
 		s.mustStock(t, sku, 1000)
@@ -142,8 +143,8 @@ var zones = []string{"UTC", "America/Santiago", "Asia/Tokyo"}
 // Refunds that were stored earlier get the parts, the units and the sums that this release stores.
 func TestTheUpgradeFillsReturns(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the schema has no earlier version")
-	d := tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "the schema has no earlier version")
+	d := dbtest.New(t)
 	var shops []*shop
 	for i, zone := range zones {
 		s := mustStockedShop(t, d, fmt.Sprint("shop-", i), zone)
@@ -194,8 +195,8 @@ func TestTheUpgradeFillsReturns(t *testing.T) {
 // A product can have a long ledger, which the upgrade does not read again for each refund.
 func TestTheUpgradeReadsTheLedgerByTime(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the schema has no earlier version")
-	d := tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "the schema has no earlier version")
+	d := dbtest.New(t)
 	s := mustStockedShop(t, d, "shop", "UTC")
 	s.mustSell(t, sales.Row{Order: of("web", "1", pieces("TEA", 2))})
 	r := refundOf("1", 100, "r")
@@ -230,8 +231,8 @@ func TestTheUpgradeReadsTheLedgerByTime(t *testing.T) {
 // The sums are exact while instances of the earlier release store sales, and equal to those that this release stores.
 func TestTheEarlierReleaseKeepsTheSumsOfReturns(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the test replaces functions")
-	now, earlier := tenancytest.New(t), tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "the test replaces functions")
+	now, earlier := dbtest.New(t), dbtest.New(t)
 	if _, err := earlier.MustSuper(t).PgConn().Exec(t.Context(), earlierRelease).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
@@ -254,8 +255,8 @@ func TestTheEarlierReleaseKeepsTheSumsOfReturns(t *testing.T) {
 // An instance of the earlier release undoes an import that refunded and cancelled orders of this release.
 func TestTheEarlierReleaseUndoesReturns(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the test replaces functions")
-	d := tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "the test replaces functions")
+	d := dbtest.New(t)
 	s := mustStockedShop(t, d, "shop", "America/Santiago")
 	s.sellAndReturn(t, rand.New(rand.NewPCG(3, 3)))
 	before := returns(t, d, s)
@@ -280,7 +281,7 @@ func TestTheEarlierReleaseUndoesReturns(t *testing.T) {
 }
 
 // returns returns the refunds, their shares and the rollups with returns of some tenants, without ids.
-func returns(t *testing.T, d *tenancytest.Database, shops ...*shop) (all []string) {
+func returns(t *testing.T, d *dbtest.Database, shops ...*shop) (all []string) {
 	t.Helper()
 	for _, s := range shops {
 		var rows []string

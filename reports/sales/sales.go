@@ -30,6 +30,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -38,12 +39,12 @@ const PointOfSale = "pos"
 
 // Store reads and writes the sales of all tenants. It is safe for concurrent use.
 type Store struct {
-	db *tenancy.DB
+	db *db.DB
 	by *catalog.Actor // see WithStock; nil does not change stock
 }
 
 // New returns a store of the sales in db.
-func New(db *tenancy.DB) *Store { return &Store{db, nil} }
+func New(db *db.DB) *Store { return &Store{db, nil} }
 
 // MaxItems is the maximum number of items of an order.
 const MaxItems = 5000

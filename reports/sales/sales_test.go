@@ -9,13 +9,13 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // shop is a tenant with a product.
 type shop struct {
-	*tenancytest.Database
+	*dbtest.Database
 	store   *sales.Store
 	catalog *catalog.Store
 	tenant  tenancy.ID
@@ -23,7 +23,7 @@ type shop struct {
 
 func mustShop(t testing.TB) *shop {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	s := &shop{d, sales.New(d.DB), catalog.New(d.DB), d.MustTenant(t, "shop").ID}
 	s.mustProduct(t, "TEA", 450)
 	return s

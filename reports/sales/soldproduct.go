@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -27,7 +28,7 @@ type soldProduct struct {
 var errMissingVersions = errors.New("products have no current version in sold_products")
 
 func queueSoldProducts(q *pgx.Batch, tenant tenancy.ID, skus []string, products *[]soldProduct) {
-	tenancy.QueueRows(q, products, `
+	db.QueueRows(q, products, `
 		select u.sku, p.id as product_id, p.category_id, p.seller_id, p.cost,
 		       case when p.id is null then (`+versionOfUnknownSKU+`) else s.id end as sold_id
 		  from unnest($2::text[]) u (sku)
@@ -128,7 +129,7 @@ func orNil[T comparable](value T) *T {
 
 // NewSoldIDs returns n unused ids of sold_products in ascending order.
 func (s *Store) NewSoldIDs(ctx context.Context, tenant tenancy.ID, n int) ([]int64, error) {
-	ids, err := tenancy.All[idRow](ctx, s.db, tenant, `
+	ids, err := db.All[idRow](ctx, s.db, tenant, `
 		select nextval('sold_products_id_seq') as id
 		  from generate_series(1, $1::int)`, n)
 	return column(ids, func(r idRow) int64 { return r.ID }), err
@@ -186,7 +187,7 @@ func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, missi
 			return nil, err
 		}
 	}
-	return tenancy.All[soldProduct](ctx, s.db, tenant, `
+	return db.All[soldProduct](ctx, s.db, tenant, `
 		insert into sold_products (tenant_id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
 		select $1, p.id, u.sku, coalesce(p.name, u.sku), p.category_id, p.category_name, p.seller_id, p.seller_name
 		  from unnest($2::text[]) u (sku)

@@ -10,8 +10,9 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
@@ -26,7 +27,7 @@ func TestTheSQLOfSales(t *testing.T) {
 	if err := textfill.Fill(t.Context(), s.DB, sales.Texts); err != nil {
 		t.Fatal(err)
 	}
-	golden := tenancytest.NewSQL(t, s.Database, *update)
+	golden := dbtest.NewSQL(t, s.Database, *update)
 	after := paging.Position{Value: "2026-02-01T00:00:00Z", ID: 700}
 	afterNumber := paging.Position{Value: "N-00700"}
 	for name, f := range map[string]sales.Filter{
@@ -51,12 +52,12 @@ func TestTheSQLOfSales(t *testing.T) {
 		"list_after_a_number": {Order: paging.Order{By: "number"}, Keyset: true, After: &afterNumber},
 	} {
 		f.Page = paging.Page{Number: 2, PerPage: 20}
-		golden.Golden(t, name, func(db *tenancy.DB) error {
+		golden.Golden(t, name, func(db *db.DB) error {
 			_, err := sales.New(db).List(t.Context(), s.tenant, f)
 			return err
 		})
 	}
-	golden.Golden(t, "archive", func(db *tenancy.DB) error {
+	golden.Golden(t, "archive", func(db *db.DB) error {
 		store := sales.New(db)
 		return db.InSnapshot(t.Context(), s.tenant, time.Minute, func(ctx context.Context) error {
 			return errors.Join(
@@ -68,7 +69,7 @@ func TestTheSQLOfSales(t *testing.T) {
 				store.EachRefund(ctx, s.tenant, func(sales.RefundFact) error { return nil }))
 		})
 	})
-	golden.Golden(t, "walk_changed", func(db *tenancy.DB) error {
+	golden.Golden(t, "walk_changed", func(db *db.DB) error {
 		f := sales.Filter{UpdatedSince: noon, Status: "placed"}
 		err := sales.New(db).Walk(t.Context(), s.tenant, f, func(sales.StoredOrder) error { return context.Canceled })
 		if errors.Is(err, context.Canceled) { // after the first page
@@ -147,7 +148,7 @@ func TestTheSQLOfSales(t *testing.T) {
 			return store.EraseCustomer(t.Context(), s.tenant, "new", tenancy.Operator)
 		}},
 	} {
-		golden.Golden(t, call.name, func(db *tenancy.DB) error { return call.send(sales.New(db)) })
+		golden.Golden(t, call.name, func(db *db.DB) error { return call.send(sales.New(db)) })
 	}
 }
 

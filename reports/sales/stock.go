@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // WithStock returns a store that also changes stock: orders of channels that take stock take their items, cancellations
@@ -211,7 +212,7 @@ func (t *takenStock) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 	if t.by == nil {
 		return
 	}
-	tenancy.QueueRows(q, &t.rows, `
+	db.QueueRows(q, &t.rows, `
 		select t.order_id, t.product_id, t.warehouse_id, t.line, t.taken, t.returned,
 		       (select sku from products where tenant_id = $1 and price >= 0 and id = t.product_id) as sku
 		  from `+ordersByNumber+`

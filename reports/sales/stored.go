@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -29,13 +30,13 @@ type storedQuery struct {
 }
 
 func (r *storedQuery) queue(q *pgx.Batch, tenant tenancy.ID, number string) {
-	tenancy.QueueRows(q, &r.found, `
+	db.QueueRows(q, &r.found, `
 
 select `+orderColumns+`
   from orders o
   left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true`+refundsAndCancellation+`
  where o.tenant_id = $1 and o.number = $2`, tenant, number)
-	tenancy.QueueRows(q, &r.lines, `
+	db.QueueRows(q, &r.lines, `
 		select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
 		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
 		       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned
@@ -47,7 +48,7 @@ select `+orderColumns+`
 		       ) t on true
 		 where o.tenant_id = $1 and o.number = $2
 		 order by i.line`, tenant, number)
-	tenancy.QueueRows(q, &r.refunds, refundsAndShares, tenant, number)
+	db.QueueRows(q, &r.refunds, refundsAndShares, tenant, number)
 }
 
 // order returns the order that was read, or ErrNotFound.
@@ -63,7 +64,7 @@ func (r *storedQuery) order() (StoredOrder, error) {
 
 // Buyers returns the customers of the orders that exist, by number. The customer of a guest is nil.
 func (s *Store) Buyers(ctx context.Context, tenant tenancy.ID, numbers []string) (map[string]*Customer, error) {
-	rows, err := tenancy.All[struct {
+	rows, err := db.All[struct {
 		Number                string
 		Customer, Name, Email *string
 	}](ctx, s.db, tenant, `
@@ -88,7 +89,7 @@ func (s *Store) Buyers(ctx context.Context, tenant tenancy.ID, numbers []string)
 func (s *Store) OrdersByNumber(
 	ctx context.Context, tenant tenancy.ID, numbers []string, f func(StoredOrder) error,
 ) error {
-	orders, err := tenancy.All[StoredOrder](ctx, s.db, tenant, ordersOf(`
+	orders, err := db.All[StoredOrder](ctx, s.db, tenant, ordersOf(`
 select o.id
   from unnest($2::text[]) n (number)
  cross join lateral (select id from orders where tenant_id = $1 and number = n.number limit 1) o`), tenant, numbers)
@@ -109,7 +110,7 @@ func (s *Store) RefundsByID(ctx context.Context, tenant tenancy.ID, ids []int64)
 		OrderNumber string
 		StoredRefund
 	}
-	found, err := tenancy.All[row](ctx, s.db, tenant, `
+	found, err := db.All[row](ctx, s.db, tenant, `
 		select (select number from orders where tenant_id = $1 and id = r.order_id) as order_number,
 		       `+refundColumns+`
 		  from unnest($2::bigint[]) i (id)

@@ -10,16 +10,16 @@ import (
 
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // soldBefore stores orders of a tenant with items with and without a cost, refunds and a
 // cancellation.
-func soldBefore(t *testing.T, d *tenancytest.Database, slug, zone string) *shop {
+func soldBefore(t *testing.T, d *dbtest.Database, slug, zone string) *shop {
 	t.Helper()
-	tenant := d.MustTenant(t, slug, func(t *tenancy.Tenant) { t.Timezone = zone })
+	tenant := d.MustTenant(t, slug, func(t *tenants.Tenant) { t.Timezone = zone })
 	s := &shop{Database: d, store: sales.New(d.DB), tenant: tenant.ID}
 	for n := range 12 {
 		o := order(fmt.Sprint(n),
@@ -40,8 +40,8 @@ func soldBefore(t *testing.T, d *tenancytest.Database, slug, zone string) *shop 
 // revenue_without_cost.
 func TestTheUpgradeFillsRevenueWithoutCost(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the schema has no earlier version")
-	d := tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "the schema has no earlier version")
+	d := dbtest.New(t)
 	shops := []*shop{soldBefore(t, d, "one", "UTC"), soldBefore(t, d, "two", "America/New_York")}
 	super := d.MustSuper(t)
 	rows := func() (all []string) {

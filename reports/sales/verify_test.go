@@ -14,7 +14,9 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestVerifyReportsManipulatedRows(t *testing.T) {
@@ -105,12 +107,12 @@ func TestVerifyReadsTheMonthsOfASmallTenantTogether(t *testing.T) {
 	queries := func() int {
 		t.Helper()
 		var sent counter
-		db, err := tenancy.Open(t.Context(), s.URL, func(c *pgx.ConnConfig) { c.Tracer = &sent })
+		pool, err := db.Open(t.Context(), s.URL, func(c *pgx.ConnConfig) { c.Tracer = &sent })
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.Close()
-		if found, err := sales.New(db).Verify(t.Context(), s.tenant, 100); len(found) > 0 || err != nil {
+		defer pool.Close()
+		if found, err := sales.New(pool).Verify(t.Context(), s.tenant, 100); len(found) > 0 || err != nil {
 			t.Errorf("Verify = %v, %v", found, err)
 		}
 		return sent.queries
@@ -182,7 +184,7 @@ func TestRepairReplacesCorruptedCopies(t *testing.T) {
 	s.mustRefund(t, refundOf("A", 10, "r"))
 	pack := func() {
 		t.Helper()
-		if err := tenancy.PackProductSums.Run(t.Context(), s.DB); err != nil {
+		if err := tenants.PackProductSums.Run(t.Context(), s.DB); err != nil {
 			t.Fatal(err)
 		}
 	}

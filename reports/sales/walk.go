@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
@@ -109,7 +110,7 @@ func (s *Store) linesOf(ctx context.Context, tenant tenancy.ID, orders []StoredO
 	}
 	var rows []row
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &rows, `
+		db.QueueRows(b, &rows, `
 			select page.place::int, i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id,
 			       p.seller_name, i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
 			       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned,
@@ -145,7 +146,7 @@ func (s *Store) refundsOf(ctx context.Context, tenant tenancy.ID, orders []Store
 	}
 	var rows []row
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &rows, `
+		db.QueueRows(b, &rows, `
 			select page.place::int, `+refundColumns+`
 			  from unnest($2::bigint[]) with ordinality page (id, place)
 			 cross join lateral (select * from refunds where tenant_id = $1 and order_id = page.id offset 0) r`+namedShares+`

@@ -32,6 +32,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -91,7 +92,7 @@ type Kind interface {
 // Store reads and writes the plans of all tenants. It is safe for concurrent use. All its workers claim plans under
 // the same id.
 type Store struct {
-	db     *tenancy.DB
+	db     *db.DB
 	kinds  map[string]Kind
 	worker [16]byte
 	turn   time.Duration
@@ -100,14 +101,14 @@ type Store struct {
 
 	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other worker
 	exchange chan struct{}          // the worker of long plans is idle, and becomes the other worker
-	full     tenancy.Problems       // by tenant and plan: a disk is full, or a quota is used up
+	full     db.Problems            // by tenant and plan: a disk is full, or a quota is used up
 }
 
 // New returns a store of plans of these kinds.
-func New(db *tenancy.DB, kinds map[string]Kind) *Store {
-	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, maxPlans: maxPlans,
+func New(pool *db.DB, kinds map[string]Kind) *Store {
+	s := &Store{db: pool, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, maxPlans: maxPlans,
 		wake: map[bool]chan struct{}{}, exchange: make(chan struct{}),
-		full: tenancy.Problems{Begins: "a change plan waits for room", Ends: "a change plan continues"}}
+		full: db.Problems{Begins: "a change plan waits for room", Ends: "a change plan continues"}}
 	for _, long := range []bool{false, true} {
 		s.wake[long] = make(chan struct{}, 1)
 	}
@@ -127,7 +128,7 @@ func (s *Store) kind(plan Plan) (Kind, error) {
 func (s *Store) Create(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, kind, title string, details []byte,
 ) (int64, error) {
-	plan, err := tenancy.One[struct{ ID int64 }](ctx, s.db, tenant, `
+	plan, err := db.One[struct{ ID int64 }](ctx, s.db, tenant, `
 		insert into change_plans (tenant_id, kind, state, title, actor, details, expires_at)
 		values ($1, $2, 'planning', $3, $4, $5, now() + interval '24 hours')
 		returning id`, tenant, kind, title, by.Name, details)
@@ -169,7 +170,7 @@ func (s *Store) SetDetails(ctx context.Context, tenant tenancy.ID, id int64, det
 
 // Get returns a plan, or tenancy.ErrNotFound.
 func (s *Store) Get(ctx context.Context, tenant tenancy.ID, id int64) (Plan, error) {
-	plan, err := tenancy.One[Plan](ctx, s.db, tenant, selectPlan, tenant, id)
+	plan, err := db.One[Plan](ctx, s.db, tenant, selectPlan, tenant, id)
 	return plan, wrap(err, "read the plan %d", id)
 }
 
@@ -186,8 +187,8 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, kind string, p pagi
 	var plans []Plan
 	var counts []struct{ Count int64 }
 	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &counts, `select count(*) from change_plans where tenant_id = $1 and kind = $2`, tenant, kind)
-		tenancy.QueueRows(b, &plans, `
+		db.QueueRows(b, &counts, `select count(*) from change_plans where tenant_id = $1 and kind = $2`, tenant, kind)
+		db.QueueRows(b, &plans, `
 			select `+planColumns+`
 			  from change_plans
 			 where tenant_id = $1 and kind = $2

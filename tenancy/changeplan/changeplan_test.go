@@ -18,14 +18,16 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const errUnfinished changeplan.LimitError = "Three plans are unfinished."
 
 // names is a kind of plan whose parts are names of categories.
 type names struct {
-	db      *tenancy.DB
+	db      *db.DB
 	running sync.Map // tenants
 	// Each may be nil. hurt is called after a part has written.
 	hurt    func(ctx context.Context, part changeplan.Part) error
@@ -125,7 +127,7 @@ func (unlimited) Rules() changeplan.Rules { return changeplan.Rules{} }
 
 // setup is a tenant with the plans of one worker.
 type setup struct {
-	*tenancytest.Database
+	*dbtest.Database
 	tenant tenancy.ID
 	kind   *names
 	*changeplan.Store
@@ -133,12 +135,12 @@ type setup struct {
 
 func newSetup(t *testing.T) setup {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	kind := &names{db: d.DB}
 	return setup{d, d.MustTenant(t, "acme").ID, kind, newStore(d, kind)}
 }
 
-func newStore(d *tenancytest.Database, kind *names) *changeplan.Store {
+func newStore(d *dbtest.Database, kind *names) *changeplan.Store {
 	return changeplan.New(d.DB, map[string]changeplan.Kind{"names": kind, "unlimited": unlimited{kind}})
 }
 
@@ -181,7 +183,7 @@ func (s setup) mustBe(t *testing.T, tenant tenancy.ID, id int64, state changepla
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := tenancy.All[struct{ Name string }](t.Context(), s.DB, tenant, `
+	stored, err := db.All[struct{ Name string }](t.Context(), s.DB, tenant, `
 		select name
 		  from categories
 		 where tenant_id = $1 and starts_with(name, $2)`, tenant, fmt.Sprintf("plan %d part ", id))
@@ -230,7 +232,7 @@ func TestAPlanIsAppliedAndUndone(t *testing.T) {
 	if n != 3 {
 		t.Errorf("the plan has %d parts, want 3", n)
 	}
-	entries, _, err := tenancy.AuditLog(t.Context(), s.DB, s.tenant, "names.", 1, 10)
+	entries, _, err := tenants.AuditLog(t.Context(), s.DB, s.tenant, "names.", 1, 10)
 	if err != nil || len(entries) != 4 || entries[0].Action != "names.undo" || entries[3].Target != "some names" {
 		t.Errorf("the audit log has %+v, %v, want names.apply and names.undo, twice", entries, err)
 	}
@@ -497,7 +499,7 @@ func TestExpiredPlansAreDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept = s.mustPlan(t, s.tenant, 1)
-	if err := tenancy.DeleteExpiredChangePlans.Run(t.Context(), s.DB); err != nil {
+	if err := tenants.DeleteExpiredChangePlans.Run(t.Context(), s.DB); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(t.Context(), s.tenant, expired); !errors.Is(err, tenancy.ErrNotFound) {
@@ -537,7 +539,7 @@ func (s setup) mustWork(t *testing.T, id int64) {
 
 func (s setup) files(t *testing.T) int64 {
 	t.Helper()
-	count, err := tenancy.One[struct{ Count int64 }](t.Context(), s.DB, s.tenant,
+	count, err := db.One[struct{ Count int64 }](t.Context(), s.DB, s.tenant,
 		`select count(*) from change_plan_files where tenant_id = $1`, s.tenant)
 	if err != nil {
 		t.Fatal(err)
@@ -815,7 +817,7 @@ func TestAPlanWaitsForDiskSpace(t *testing.T) {
 		if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Work(t.Context(), s.tenant, id, nil); !tenancy.IsDiskFull(err) {
+		if err := s.Work(t.Context(), s.tenant, id, nil); !db.IsDiskFull(err) {
 			t.Errorf("the work returns %v, want that the disk is full", err)
 		}
 		s.mustBe(t, s.tenant, id, state, 0)
@@ -859,7 +861,7 @@ func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 		}
 		count := 0
 		for _, part := range parts {
-			claimed, err := tenancy.Call[struct{ Tenant, Plan int64 }](t.Context(), part,
+			claimed, err := db.Call[struct{ Tenant, Plan int64 }](t.Context(), part,
 				`select tenant, plan from claim_change_plan($1, 0, 0, null, null)`, worker)
 			if err != nil {
 				t.Fatal(err)
@@ -960,7 +962,7 @@ func TestAnOldPlanIsNotApplied(t *testing.T) {
 // await waits until a plan has a state.
 func (s setup) await(t *testing.T, id int64, state changeplan.State) {
 	t.Helper()
-	ctx := tenancy.InBackground(t.Context()) // workers pause for requests
+	ctx := db.InBackground(t.Context()) // workers pause for requests
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		plan, err := s.Get(ctx, s.tenant, id)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // ErrLost reports that another worker has the plan.
@@ -47,7 +48,7 @@ func (s *Store) claim(
 ) ([]claim, error) {
 	parts, err := s.parts(ctx, tenant)
 	for _, part := range parts {
-		found, callErr := tenancy.Call[claim](ctx, part,
+		found, callErr := db.Call[claim](ctx, part,
 			`select tenant, plan from claim_due_change_plan($1, $2, $3, $4, $5, $6)`,
 			s.worker, leaseSeconds, after, tenant, plan, long)
 		if len(found) > 0 {
@@ -59,7 +60,7 @@ func (s *Store) claim(
 }
 
 // parts returns the pool with the plans of a tenant or, without a tenant, all pools.
-func (s *Store) parts(ctx context.Context, tenant *tenancy.ID) ([]*tenancy.DB, error) {
+func (s *Store) parts(ctx context.Context, tenant *tenancy.ID) ([]*db.DB, error) {
 	if tenant == nil {
 		return s.db.Parts(ctx)
 	}
@@ -67,7 +68,7 @@ func (s *Store) parts(ctx context.Context, tenant *tenancy.ID) ([]*tenancy.DB, e
 	if err != nil {
 		return nil, err
 	}
-	return []*tenancy.DB{part}, nil
+	return []*db.DB{part}, nil
 }
 
 // Release ends the claim of this process.

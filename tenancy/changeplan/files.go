@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
@@ -263,7 +264,7 @@ func (s *Store) planParts(
 		return nil, false, err
 	}
 	defer files.close()
-	others, err := tenancy.One[struct{ Bytes int64 }](ctx, s.db, tenant,
+	others, err := db.One[struct{ Bytes int64 }](ctx, s.db, tenant,
 		`select bytes from (`+storedBytes+`) s (bytes)`, tenant)
 	if err != nil {
 		return nil, false, err
@@ -319,7 +320,7 @@ func (s *Store) openFiles(
 		Bytes       []byte
 	}
 	for at := (chunk{Chunk: -1}); ; {
-		next, err := tenancy.One[chunk](ctx, s.db, tenant, `
+		next, err := db.One[chunk](ctx, s.db, tenant, `
 			select file, chunk, name, bytes
 			  from change_plan_files
 			 where tenant_id = $1 and plan_id = $2 and (file, chunk) > ($3, $4)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // maxMappings is the number of headers whose mapping a tenant has.
@@ -21,7 +22,7 @@ func compareHeaders(a, b Header) int { return bytes.Compare(a[:], b[:]) }
 
 // Mappings returns the remembered mappings of some headers: the fields of their columns by position.
 func Mappings(
-	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, headers []Header,
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, headers []Header,
 ) (map[Header][]string, error) {
 	keys := make([][]byte, len(headers))
 	for i, header := range headers {
@@ -31,7 +32,7 @@ func Mappings(
 		Header []byte
 		Fields []string
 	}
-	rows, err := tenancy.All[row](ctx, db, tenant, `
+	rows, err := db.All[row](ctx, pool, tenant, `
 		select header, array (select jsonb_array_elements_text(settings -> 'fields')) as fields
 		  from import_settings
 		 where tenant_id = $1 and header = any ($2)`, tenant, keys)
@@ -44,7 +45,7 @@ func Mappings(
 
 // RememberMappings replaces the mappings of headers; nil deletes them. A tenant keeps the mappings of its last 100
 // headers.
-func RememberMappings(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, mappings map[Header][]string) error {
+func RememberMappings(ctx context.Context, db *db.DB, tenant tenancy.ID, mappings map[Header][]string) error {
 	err := db.Run(ctx, tenant, func(b *pgx.Batch) {
 		for _, header := range slices.SortedFunc(maps.Keys(mappings), compareHeaders) {
 			if mappings[header] == nil {
@@ -72,7 +73,7 @@ func RememberMappings(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, ma
 }
 
 // ForgetMappings deletes these mappings of headers, unless they have changed since.
-func ForgetMappings(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, mappings map[Header][]string) error {
+func ForgetMappings(ctx context.Context, db *db.DB, tenant tenancy.ID, mappings map[Header][]string) error {
 	err := db.Run(ctx, tenant, func(b *pgx.Batch) {
 		for _, header := range slices.SortedFunc(maps.Keys(mappings), compareHeaders) {
 			b.Queue(`

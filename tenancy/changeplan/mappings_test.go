@@ -4,12 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 func TestATenantHasTheMappingsOfTheLastHeaders(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant, other := d.MustTenant(t, "acme").ID, d.MustTenant(t, "other").ID
 	var headers []Header
 	remember := func(header Header, fields []string) {

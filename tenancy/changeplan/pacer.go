@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // A worker pauses at least every minWork. A pause is requestWeight times as long as the work before it, multiplied by
@@ -20,7 +20,7 @@ const (
 
 // pacer makes a worker pause while requests need the database, so that they are not delayed. A nil pacer does not.
 type pacer struct {
-	db     *tenancy.DB
+	db     *db.DB
 	began  time.Time // the work since the last pause
 	loadAt time.Time
 	load   float64       // connections

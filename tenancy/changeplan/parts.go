@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const partTimeout = time.Minute
@@ -41,14 +42,14 @@ type PartCounts struct {
 	Skipped int32
 }
 
-// ReadAtOnce is tenancy.DB.ReadAtOnce, for callers that read several parts.
+// ReadAtOnce is db.DB.ReadAtOnce, for callers that read several parts.
 func (s *Store) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context) error) error {
 	return s.db.ReadAtOnce(ctx, tenant, f)
 }
 
 // PartCounts returns the counts of all parts of a plan in their order.
 func (s *Store) PartCounts(ctx context.Context, tenant tenancy.ID, id int64) ([]PartCounts, error) {
-	counts, err := tenancy.All[PartCounts](ctx, s.db, tenant, `
+	counts, err := db.All[PartCounts](ctx, s.db, tenant, `
 		select part, kind, created, updated, unchanged, refused, ignored, skipped
 		  from change_plan_parts
 		 where tenant_id = $1 and plan_id = $2
@@ -58,7 +59,7 @@ func (s *Store) PartCounts(ctx context.Context, tenant tenancy.ID, id int64) ([]
 
 // Part returns a part of a plan, or tenancy.ErrNotFound.
 func (s *Store) Part(ctx context.Context, tenant tenancy.ID, id int64, n int32) (Part, error) {
-	part, err := tenancy.One[Part](ctx, s.db, tenant, selectPart+`$3`, tenant, id, n)
+	part, err := db.One[Part](ctx, s.db, tenant, selectPart+`$3`, tenant, id, n)
 	if err == nil {
 		err = part.decompress()
 	}
@@ -187,8 +188,8 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 	var plans []Plan
 	var parts []Part
 	txCtx, tx, err := s.db.Begin(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &plans, selectPlan+` and worker = $3 for update`, tenant, id, s.worker)
-		tenancy.QueueRows(b, &parts, selectPart+`(
+		db.QueueRows(b, &plans, selectPlan+` and worker = $3 for update`, tenant, id, s.worker)
+		db.QueueRows(b, &parts, selectPart+`(
 		       select case state when 'applying' then next_part when 'undoing' then next_part - 1 end
 		         from change_plans
 		        where tenant_id = $1 and id = $2)`, tenant, id)
@@ -237,7 +238,7 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 
 // commitPart commits a part with its result, and moves next_part.
 func commitPart(
-	ctx context.Context, tx *tenancy.SharedTx, tenant tenancy.ID, id int64, part Part, result Result, move int,
+	ctx context.Context, tx *db.SharedTx, tenant tenancy.ID, id int64, part Part, result Result, move int,
 ) error {
 	return tx.Commit(ctx, func(b *pgx.Batch) {
 		b.Queue(`
@@ -270,7 +271,7 @@ func (s *Store) giveUp(ctx context.Context, tenant tenancy.ID, plan Plan, part P
 }
 
 // end commits that a plan is applied or undone.
-func (s *Store) end(ctx context.Context, tx *tenancy.SharedTx, tenant tenancy.ID, plan Plan) (Plan, error) {
+func (s *Store) end(ctx context.Context, tx *db.SharedTx, tenant tenancy.ID, plan Plan) (Plan, error) {
 	ended := Applied
 	if plan.State == Undoing {
 		ended = Undone

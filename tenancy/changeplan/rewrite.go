@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Rewriter replaces texts of plans, to erase personal data. A function returns nil for what does not change.
@@ -23,7 +24,7 @@ type Rewriter struct {
 // Rewrite replaces texts in the plans of a kind with a greater id than after. A plan that is computed can still be
 // applied.
 func (s *Store) Rewrite(ctx context.Context, tenant tenancy.ID, kind string, after int64, r Rewriter) error {
-	plans, err := tenancy.All[struct{ ID int64 }](ctx, s.db, tenant,
+	plans, err := db.All[struct{ ID int64 }](ctx, s.db, tenant,
 		`select id from change_plans where tenant_id = $1 and kind = $2 and id > $3 order by id`, tenant, kind, after)
 	if err != nil {
 		return wrap(err, "list plans")
@@ -124,7 +125,7 @@ func (s *Store) rewritePart(ctx context.Context, tenant tenancy.ID, id int64, n 
 	var parts []Part
 	return s.db.Update(ctx, tenant, func(b *pgx.Batch) {
 		b.Queue(`select from change_plans where tenant_id = $1 and id = $2 for update`, tenant, id)
-		tenancy.QueueRows(b, &parts, selectPart+`$3`, tenant, id, n)
+		db.QueueRows(b, &parts, selectPart+`$3`, tenant, id, n)
 	}, func(b *pgx.Batch) error {
 		if len(parts) == 0 {
 			return nil

@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // State is the state of a plan.
@@ -130,9 +132,9 @@ func (s *Store) request(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, action string, plan Plan, sql string, args ...any,
 ) error {
 	details := map[string]any{"plan": plan.ID}
-	entry := tenancy.Entry{Action: plan.Kind + "." + action, Target: plan.Title, Details: details}
+	entry := tenants.Entry{Action: plan.Kind + "." + action, Target: plan.Title, Details: details}
 	err := s.changeTx(ctx, tenant, plan.ID, func(tx pgx.Tx) error {
-		return tenancy.Audit(ctx, tx, tenant, by, entry)
+		return tenants.Audit(ctx, tx, tenant, by, entry)
 	}, sql, args...)
 	s.wakeUp()
 	return err
@@ -159,7 +161,7 @@ func (s *Store) changeTx(
 func (s *Store) retry(ctx context.Context, tenant tenancy.ID, id int64, change func() error) error {
 	for try := 1; ; try++ {
 		err := change()
-		if tenancy.SQLState(err) == "55P03" && try < lockTries {
+		if db.SQLState(err) == "55P03" && try < lockTries {
 			continue
 		}
 		if errors.Is(err, ErrState) {

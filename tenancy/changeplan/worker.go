@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/threads"
 )
 
@@ -28,7 +30,7 @@ const (
 // the database: see pacer. Comparing a plan cannot continue in another turn, nor can computing one, unless its kind
 // returns ErrPaused: if it takes longer than one, a second worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
-	ctx = tenancy.InBackground(ctx)
+	ctx = db.InBackground(ctx)
 	var workers sync.WaitGroup
 	for long := range s.wake {
 		workers.Go(func() {
@@ -43,7 +45,7 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 
 // run is the worker of long plans, or the other worker.
 func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
-	problems := tenancy.Problems{
+	problems := db.Problems{
 		Begins: "change plans are not carried out", Ends: "change plans are carried out again",
 	}
 	for after := tenancy.ID(0); ctx.Err() == nil; {
@@ -59,7 +61,7 @@ func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 		case errors.Is(err, errLong):
 			s.wakeUp()
 			continue
-		case tenancy.IsDiskFull(err): // after a QuotaError the plan waits by itself
+		case db.IsDiskFull(err): // after a QuotaError the plan waits by itself
 			_ = pause(ctx, pollInterval) // then the loop ends, or the plan is tried again
 		}
 		switch {
@@ -83,7 +85,7 @@ func (s *Store) takeTurn(
 		limit.pacer.wait(ctx)
 		return !wasLong && time.Now().Before(end)
 	})
-	full := isQuota(err) || tenancy.IsDiskFull(err)
+	full := isQuota(err) || db.IsDiskFull(err)
 	if ctx.Err() == nil && (full || err == nil) {
 		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
 	}
@@ -234,10 +236,10 @@ func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan
 // fail marks a plan as failed, and returns err. A plan continues later if ctx has ended, a disk is full or a quota is
 // used up.
 func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
-	if ctx.Err() != nil || errors.Is(err, ErrLost) || tenancy.IsDiskFull(err) {
+	if ctx.Err() != nil || errors.Is(err, ErrLost) || db.IsDiskFull(err) {
 		return err
 	}
-	if quota, ok := tenancy.AsQuotaError(err); ok {
+	if quota, ok := tenants.AsQuotaError(err); ok {
 		return errors.Join(err, s.wait(ctx, tenant, plan, quota))
 	}
 	failure := "The plan could not be computed because of an internal error."
@@ -255,7 +257,7 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 }
 
 func isQuota(err error) bool {
-	_, is := tenancy.AsQuotaError(err)
+	_, is := tenants.AsQuotaError(err)
 	return is
 }
 
@@ -267,7 +269,7 @@ const (
 
 // wait releases a plan that a quota does not allow, and says so. Its lease keeps workers away from it for a while. A plan
 // that is being computed must not fill the room that it waits for.
-func (s *Store) wait(ctx context.Context, tenant tenancy.ID, plan Plan, quota tenancy.QuotaError) error {
+func (s *Store) wait(ctx context.Context, tenant tenancy.ID, plan Plan, quota tenants.QuotaError) error {
 	after := roomPause
 	if plan.State == Planning {
 		after = planRoomPause

@@ -11,18 +11,19 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // While a tenant moves between nodes, whose transaction ids differ, a reader gets each change once.
 func TestAReaderOfAMovingTenantGetsEachChangeOnce(t *testing.T) {
 	t.Parallel()
-	if !tenancytest.OnCitus() {
+	if !dbtest.OnCitus() {
 		t.Skip("needs a Citus cluster: set STOREROOM_CITUS")
 	}
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "acme").ID
-	s := New(tenancytest.MustOpen(t, d.URL), MinRetention)
+	s := New(dbtest.MustOpen(t, d.URL), MinRetention)
 	ctx, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex
 	var stored []string
@@ -36,7 +37,7 @@ func TestAReaderOfAMovingTenantGetsEachChangeOnce(t *testing.T) {
 					time.Sleep(2 * time.Millisecond)
 					continue
 				}
-				created, err := tenancy.All[struct{ ID string }](t.Context(), d.DB, tenant,
+				created, err := db.All[struct{ ID string }](t.Context(), d.DB, tenant,
 					`insert into categories (tenant_id, name) values ($1, $2) returning id::text`, tenant,
 					fmt.Sprintf("%d-%d", client, n))
 				if err != nil {
@@ -107,7 +108,7 @@ func TestAReaderOfAMovingTenantGetsEachChangeOnce(t *testing.T) {
 
 func mustBeRetryable(t *testing.T, err error) {
 	t.Helper()
-	code := tenancy.SQLState(err)
+	code := db.SQLState(err)
 	if !slices.Contains([]string{"55P03", "57S01"}, code) && !errors.Is(err, tenancy.ErrBusy) {
 		t.Errorf("%v (%s)", err, code)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // ErrExpired reports that entries after the cursor may be missing: it is older than the retention, or its entry is not
@@ -89,7 +90,7 @@ type Query struct {
 
 // Store reads feeds. It is safe for concurrent use.
 type Store struct {
-	db        *tenancy.DB
+	db        *db.DB
 	retention time.Duration
 
 	mu      sync.Mutex
@@ -99,7 +100,7 @@ type Store struct {
 }
 
 // New returns a Store. Cursors expire after the retention.
-func New(db *tenancy.DB, retention time.Duration) *Store {
+func New(db *db.DB, retention time.Duration) *Store {
 	return &Store{
 		db: db, retention: retention,
 		waiting: map[tenancy.ID]map[*waiter]struct{}{}, stopped: make(chan struct{}),
@@ -176,8 +177,8 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	s.db.StayOnPrimary(ctx)
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		b.Queue(`select feed_epoch($1)`, tenant)
-		tenancy.QueueRows(b, &states, readState, tenant, q.After.Epoch, q.After.XID, q.After.Seq)
-		tenancy.QueueRows(b, &rows, readRows, tenant, q.After.Epoch, q.After.XID, q.After.Seq, limit, types,
+		db.QueueRows(b, &states, readState, tenant, q.After.Epoch, q.After.XID, q.After.Seq)
+		db.QueueRows(b, &rows, readRows, tenant, q.After.Epoch, q.After.XID, q.After.Seq, limit, types,
 			q.After.Position)
 	})
 	if err != nil {
@@ -246,7 +247,7 @@ func (s *Store) Since(ctx context.Context, tenant tenancy.ID, at time.Time) (Cur
 		return Cursor{}, fmt.Errorf("find a time in the changes: %w", ErrExpired)
 	}
 	s.db.StayOnPrimary(ctx)
-	found, err := tenancy.One[struct{ Epoch, XID int64 }](ctx, s.db, tenant, findTime, tenant, at.Add(-maxTransaction))
+	found, err := db.One[struct{ Epoch, XID int64 }](ctx, s.db, tenant, findTime, tenant, at.Add(-maxTransaction))
 	if err != nil {
 		return Cursor{}, fmt.Errorf("find a time in the changes: %w", err)
 	}
@@ -271,7 +272,7 @@ func (s *Store) addKeyNames(ctx context.Context, tenant tenancy.ID, entries []En
 		ID   int64
 		Name string
 	}
-	found, err := tenancy.All[key](ctx, s.db.Central(), tenant,
+	found, err := db.All[key](ctx, s.db.Central(), tenant,
 		`select id, name from api_keys where tenant_id = $1 and id = any ($2)`, tenant, ids)
 	if err != nil {
 		return fmt.Errorf("read the keys of changes: %w", err)

@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 func TestCursorsAreReadAsTheyWereWritten(t *testing.T) {
@@ -47,7 +48,7 @@ func FuzzParseCursor(f *testing.F) {
 // Only partitions whose changes are all older than the retention are emptied, whatever the day.
 func TestDeleteOldKeepsChangesOfTheRetention(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	for _, retention := range []time.Duration{MinRetention, 45 * day, MaxRetention} {
 		days := int(retention / day)
 		tenant := d.MustTenant(t, fmt.Sprint("shop-", days)).ID
@@ -63,7 +64,7 @@ func TestDeleteOldKeepsChangesOfTheRetention(t *testing.T) {
 		if err := New(d.DB, retention).DeleteOld(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		kept, err := tenancy.All[struct{ Age int }](t.Context(), d.DB, tenant,
+		kept, err := db.All[struct{ Age int }](t.Context(), d.DB, tenant,
 			`select ids[1]::int as age from changes where tenant_id = $1 and epoch = 1`, tenant)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +87,7 @@ func TestDeleteOldKeepsChangesOfTheRetention(t *testing.T) {
 // A waiting client of a quiet tenant gets a cursor that does not expire with the last change.
 func TestTheCursorOfAQuietTenantIsRenewed(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "shop").ID
 	s := New(d.DB, MinRetention)
 	page := mustReadEntries(t, s, tenant, Start, 2)
@@ -112,8 +113,8 @@ func TestTheCursorOfAQuietTenantIsRenewed(t *testing.T) {
 // client may have got the end of the feed after the backup was made.
 func TestAStoredCursorSurvivesARestore(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "a test cannot change shards")
-	d := tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "a test cannot change shards")
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "shop").ID
 	s := New(d.DB, MinRetention)
 	end := mustReadEntries(t, s, tenant, Start, 2).Next
@@ -176,8 +177,8 @@ func mustReadAll(t *testing.T, s *Store, tenant tenancy.ID, after Cursor) Page {
 // row that the other needs.
 func TestWritersAfterAStartDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "a test cannot change shards")
-	d := tenancytest.New(t)
+	dbtest.SkipOnCitus(t, "a test cannot change shards")
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "shop").ID
 	if _, err := d.MustSuper(t).Exec(t.Context(), `update feed_epochs set started_at = '2026-01-01'`); err != nil {
 		t.Fatal(err)
@@ -196,7 +197,7 @@ func TestWritersAfterAStartDoNotWaitForEachOther(t *testing.T) {
 
 func TestTheFeedIsReadSinceATime(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	s := New(d.DB, MinRetention)
 	tenant := d.MustTenant(t, "shop").ID
 	if got, err := s.Since(t.Context(), tenant, time.Now()); err != nil {
@@ -248,7 +249,7 @@ func mustSince(t *testing.T, s *Store, tenant tenancy.ID, at time.Time) Cursor {
 // and a promotion began another epoch.
 func TestTheEndOfAPageSinceATimeHasNotExpired(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	s := New(d.DB, MinRetention)
 	tenant := d.MustTenant(t, "shop").ID
 	mustReadEntries(t, s, tenant, Start, 2)

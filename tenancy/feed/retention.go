@@ -7,14 +7,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const deleteInterval = time.Hour
 
 // DeleteOldPeriodically deletes changes that are older than the retention, now and after each interval, until ctx ends.
 func (s *Store) DeleteOldPeriodically(ctx context.Context, logger *slog.Logger) {
-	tenancy.Repeat(ctx, deleteInterval, logger, func() error { return s.DeleteOld(ctx) })
+	db.Repeat(ctx, deleteInterval, logger, func() error { return s.DeleteOld(ctx) })
 }
 
 // DeleteOld empties the partitions whose changes are all older than the retention. It fails if a query uses one of
@@ -24,7 +24,7 @@ func (s *Store) DeleteOld(ctx context.Context) error {
 	type emptied struct{ Partitions int }
 	parts, err := s.db.Parts(ctx)
 	for _, part := range parts {
-		_, failed := tenancy.Call[emptied](ctx, part, `select empty_old_changes($1) as partitions`, days)
+		_, failed := db.Call[emptied](ctx, part, `select empty_old_changes($1) as partitions`, days)
 		err = errors.Join(err, failed)
 	}
 	if err != nil {

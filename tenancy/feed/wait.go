@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // waiter is a client that waits for entries after a position.
@@ -68,7 +69,7 @@ func (s *Store) remove(tenant tenancy.ID, w *waiter) {
 func (s *Store) PollPeriodically(ctx context.Context, logger *slog.Logger) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	problems := tenancy.Problems{
+	problems := db.Problems{
 		Begins: "clients that wait for changes get them late", Ends: "clients that wait for changes get them in time again",
 	}
 	for {
@@ -112,9 +113,9 @@ select epoch, xid, seq
 
 // poll wakes the clients of a tenant if it has newer entries.
 func (s *Store) poll(ctx context.Context, tenant tenancy.ID) error {
-	ctx, cancel := context.WithTimeout(tenancy.InBackground(ctx), pollTimeout)
+	ctx, cancel := context.WithTimeout(db.InBackground(ctx), pollTimeout)
 	defer cancel()
-	found, err := tenancy.All[struct{ Epoch, XID, Seq int64 }](ctx, s.db, tenant, newest, tenant)
+	found, err := db.All[struct{ Epoch, XID, Seq int64 }](ctx, s.db, tenant, newest, tenant)
 	if err != nil {
 		return err
 	}

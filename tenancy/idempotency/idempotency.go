@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Errors that callers branch on.
@@ -43,7 +44,7 @@ type Response struct {
 
 // Claim is a running request that owns its key.
 type Claim struct {
-	tx     *tenancy.SharedTx
+	tx     *db.SharedTx
 	tenant tenancy.ID
 	key    string
 }
@@ -58,7 +59,7 @@ const (
 // which the caller ends with Commit or Rollback. For a duplicate, Begin returns the stored response and no claim, or
 // ErrInProgress or ErrReused.
 func Begin(
-	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
+	ctx context.Context, db *db.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
 ) (context.Context, *Claim, *Response, error) {
 	deadline := time.Now().Add(maxWait)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
@@ -79,17 +80,17 @@ func Begin(
 // when the response is visible. Different keys of a tenant can have the same lock: then
 // one waits for the other.
 func poll(
-	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
 ) (context.Context, *Claim, *Response, error) {
 	var claimed []struct{ Key string }
 	var stored []struct {
 		Fingerprint []byte
 		Response
 	}
-	txCtx, tx, err := db.Begin(ctx, tenant, func(batch *pgx.Batch) {
+	txCtx, tx, err := pool.Begin(ctx, tenant, func(batch *pgx.Batch) {
 		// The row of an expired response is claimed again. Tenants cannot share a lock, because its first half is the
 		// tenant.
-		tenancy.QueueRows(batch, &claimed, `
+		db.QueueRows(batch, &claimed, `
 			insert into idempotency_keys as k (tenant_id, key, fingerprint)
 			select $1::bigint, $2::text, $3::bytea
 			 where pg_try_advisory_xact_lock($4, hashtext($2))
@@ -97,14 +98,14 @@ func poll(
 			   set fingerprint = excluded.fingerprint, created_at = now(), status = null, header = null, body = null
 			 where k.created_at < now() - interval '24 hours'
 			returning k.key`, tenant, key, fingerprint[:], int32(tenant))
-		tenancy.QueueRows(batch, &stored, `
+		db.QueueRows(batch, &stored, `
 			select fingerprint, status, header, body
 			  from idempotency_keys
 			 where tenant_id = $1 and key = $2 and status is not null and created_at >= now() - interval '24 hours'`,
 			tenant, key)
 	})
 	if err != nil {
-		if tenancy.SQLState(err) == "55P03" { // an instance of an earlier release locks only the row
+		if db.SQLState(err) == "55P03" { // an instance of an earlier release locks only the row
 			err = ErrInProgress
 		}
 		return ctx, nil, nil, fmt.Errorf("claim an idempotency key: %w", err)
@@ -126,7 +127,7 @@ func poll(
 func (c *Claim) Commit(ctx context.Context, response Response, refusable bool) error {
 	return c.tx.Commit(ctx, func(batch *pgx.Batch) {
 		if !refusable {
-			batch.Queue(tenancy.NeverRefused)
+			batch.Queue(db.NeverRefused)
 		}
 		batch.Queue(`
 			update idempotency_keys
@@ -141,14 +142,14 @@ func (c *Claim) Rollback(ctx context.Context) { c.tx.Rollback(ctx) }
 
 // Rewrite replaces the bodies of the stored responses that contain a part, to erase personal data. The keys stay used.
 func Rewrite(
-	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, part []byte, edit func(body []byte) []byte,
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, part []byte, edit func(body []byte) []byte,
 ) error {
 	type stored struct{ Key string }
-	found, err := tenancy.All[stored](ctx, db, tenant, `
+	found, err := db.All[stored](ctx, pool, tenant, `
 		select key from idempotency_keys where tenant_id = $1 and position($2::bytea in body) > 0 order by key`, tenant, part)
 	for _, of := range found {
 		if err == nil {
-			err = rewrite(ctx, db, tenant, of.Key, edit)
+			err = rewrite(ctx, pool, tenant, of.Key, edit)
 		}
 	}
 	if err != nil {
@@ -157,14 +158,14 @@ func Rewrite(
 	return nil
 }
 
-func rewrite(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, edit func([]byte) []byte) error {
-	stored, err := tenancy.One[struct{ Body []byte }](ctx, db, tenant,
+func rewrite(ctx context.Context, pool *db.DB, tenant tenancy.ID, key string, edit func([]byte) []byte) error {
+	stored, err := db.One[struct{ Body []byte }](ctx, pool, tenant,
 		`select body from idempotency_keys where tenant_id = $1 and key = $2 and body is not null`, tenant, key)
 	if errors.Is(err, tenancy.ErrNotFound) { // it has expired
 		return nil
 	}
 	if err == nil {
-		_, err = db.Exec(ctx, tenant, `
+		_, err = pool.Exec(ctx, tenant, `
 			update idempotency_keys set body = $4 where tenant_id = $1 and key = $2 and body = $3`,
 			tenant, key, stored.Body, edit(stored.Body))
 	}

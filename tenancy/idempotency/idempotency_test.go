@@ -14,16 +14,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 const addCategory = `insert into categories (tenant_id, name) values ($1, $2)`
 
-func countCategories(t *testing.T, db *tenancy.DB, tenant tenancy.ID) int64 {
+func countCategories(t *testing.T, pool *db.DB, tenant tenancy.ID) int64 {
 	t.Helper()
-	n, err := tenancy.One[struct{ Count int64 }](
-		t.Context(), db, tenant, `select count(*) from categories where tenant_id = $1`, tenant,
+	n, err := db.One[struct{ Count int64 }](
+		t.Context(), pool, tenant, `select count(*) from categories where tenant_id = $1`, tenant,
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,7 @@ func countCategories(t *testing.T, db *tenancy.DB, tenant tenancy.ID) int64 {
 
 func TestADuplicateGetsTheStoredResponse(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant, other := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
 	fingerprint := idempotency.Fingerprint{1}
 	want := idempotency.Response{
@@ -51,7 +53,7 @@ func TestADuplicateGetsTheStoredResponse(t *testing.T) {
 		t.Errorf("%d categories before the commit, want none visible outside the claim", n)
 	}
 	// A failed call keeps the work of earlier calls.
-	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); tenancy.SQLState(err) != "23505" {
+	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); db.SQLState(err) != "23505" {
 		t.Errorf("the same name again = %v, want a unique violation", err)
 	}
 	if err := claim.Commit(t.Context(), want, true); err != nil {
@@ -82,7 +84,7 @@ func TestADuplicateGetsTheStoredResponse(t *testing.T) {
 
 func TestARollbackReleasesTheKey(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	for range 2 {
 		ctx, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
@@ -106,7 +108,7 @@ type begun struct {
 	err      error
 }
 
-func begin(t *testing.T, db *tenancy.DB, tenant tenancy.ID) begun {
+func begin(t *testing.T, db *db.DB, tenant tenancy.ID) begun {
 	_, claim, response, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
 	if claim != nil {
 		claim.Rollback(t.Context())
@@ -116,7 +118,7 @@ func begin(t *testing.T, db *tenancy.DB, tenant tenancy.ID) begun {
 
 func TestADuplicateWaitsAndIsThenRefused(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
 	if err != nil {
@@ -142,7 +144,7 @@ func TestADuplicateWaitsAndIsThenRefused(t *testing.T) {
 // An instance of a release before the advisory lock holds only the row of the key.
 func TestADuplicateOfAnEarlierReleaseIsRefused(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
 	tx, err := super.Begin(t.Context())
 	if err != nil {
@@ -153,7 +155,7 @@ func TestADuplicateOfAnEarlierReleaseIsRefused(t *testing.T) {
 		insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'k', $2)`, tenant, make([]byte, 32)); err != nil {
 		t.Fatal(err)
 	}
-	shortTimeout := tenancytest.MustOpen(t, d.URL+"&lock_timeout=100ms")
+	shortTimeout := dbtest.MustOpen(t, d.URL+"&lock_timeout=100ms")
 	if got := begin(t, shortTimeout, tenant); !errors.Is(got.err, idempotency.ErrInProgress) {
 		t.Errorf("Begin of the duplicate = %+v, want ErrInProgress", got)
 	}
@@ -163,10 +165,10 @@ func TestADuplicateOfAnEarlierReleaseIsRefused(t *testing.T) {
 // duplicates hold no connection while the request runs.
 func TestWaitingDuplicatesHoldNoConnection(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	super := d.MustSuperAt(t, tenant)
-	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=4")
+	db := dbtest.MustOpen(t, d.URL+"&pool_max_conns=4")
 	_, claim, _, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +211,7 @@ func TestWaitingDuplicatesHoldNoConnection(t *testing.T) {
 // Duplicates of a request that fails run one after another, until one succeeds.
 func TestOneDuplicateRunsAfterARollback(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	ctx, first, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
 	if err != nil {
@@ -251,7 +253,7 @@ func TestOneDuplicateRunsAfterARollback(t *testing.T) {
 
 func TestTwentyDuplicatesTakeEffectOnce(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	var worked, replayed atomic.Int64
 	var wg sync.WaitGroup
@@ -305,7 +307,7 @@ func countStored(t testing.TB, super *pgx.Conn) (n int) {
 
 func TestAnExpiredKeyCanBeClaimed(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
 	insertStored(t, super, tenant, "old", 1, 25)
 	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})
@@ -326,7 +328,7 @@ func TestAnExpiredKeyCanBeClaimed(t *testing.T) {
 // not replay the expired response.
 func TestAnExpiredResponseIsNeverReplayed(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
 	insertStored(t, super, tenant, "old", 1, 25)
 	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
@@ -356,14 +358,14 @@ func TestAnExpiredResponseIsNeverReplayed(t *testing.T) {
 // must not keep them.
 func TestExpiredResponsesOfEveryTenantAreDeleted(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	a, b, super := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID, d.MustSuper(t)
 	d.MustTenant(t, "c") // has no responses
 	insertStored(t, super, a, "old", 1100, 25)
 	insertStored(t, super, b, "old", 3, 25)
 	insertStored(t, super, a, "new", 2, 23)
 	insertStored(t, super, b, "new", 2, 0)
-	if err := tenancy.DeleteExpiredResponses.Run(t.Context(), d.DB); err != nil {
+	if err := tenants.DeleteExpiredResponses.Run(t.Context(), d.DB); err != nil {
 		t.Fatal(err)
 	}
 	if n := countStored(t, super); n != 4 {
@@ -375,7 +377,7 @@ func TestExpiredResponsesOfEveryTenantAreDeleted(t *testing.T) {
 // instances that run at the same moment delete everything.
 func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
 	insertStored(t, super, tenant, "old", 2000, 25)
 	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old7", idempotency.Fingerprint{})
@@ -384,7 +386,7 @@ func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 	}
 	var instances errgroup.Group
 	for range 4 {
-		instances.Go(func() error { return tenancy.DeleteExpiredResponses.Run(t.Context(), d.DB) })
+		instances.Go(func() error { return tenants.DeleteExpiredResponses.Run(t.Context(), d.DB) })
 	}
 	if err := instances.Wait(); err != nil {
 		t.Error(err)
@@ -397,13 +399,13 @@ func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 
 func TestATaskRunsAtStartAndStops(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	super := d.MustSuper(t)
 	insertStored(t, super, d.MustTenant(t, "a").ID, "old", 3, 25)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
-		tenancy.DeleteExpiredResponses.RunPeriodically(ctx, d.DB, slog.New(slog.DiscardHandler))
+		tenants.DeleteExpiredResponses.RunPeriodically(ctx, d.DB, slog.New(slog.DiscardHandler))
 		close(stopped)
 	}()
 	for deadline := time.Now().Add(time.Minute); countStored(t, super) > 0; {

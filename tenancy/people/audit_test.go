@@ -6,14 +6,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // signIns returns the entries about sign-ins in a tenant's log, without times.
-func (s *fixture) signIns(t testing.TB, tenant tenancy.Tenant) (all []string) {
+func (s *fixture) signIns(t testing.TB, tenant tenants.Tenant) (all []string) {
 	t.Helper()
 	s.Close()
-	found, _, err := tenancy.AuditLog(t.Context(), s.DB, tenant.ID, "sign_in", 1, 100)
+	found, _, err := tenants.AuditLog(t.Context(), s.DB, tenant.ID, "sign_in", 1, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestSignInsAreInTheAuditLogOfEachTenant(t *testing.T) {
 		"sign_in.failed unknown eve@example.com 192.0.2.8 map[attempts:1]",
 		"sign_in eve@example.com eve@example.com 192.0.2.7 map[]",
 	}
-	for _, tenant := range []tenancy.Tenant{s.a, s.b} {
+	for _, tenant := range []tenants.Tenant{s.a, s.b} {
 		if got := s.signIns(t, tenant); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the log of %s has %q, want %q", tenant.Slug, got, want)
 		}

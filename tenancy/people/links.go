@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // Purposes of a link.
@@ -69,7 +71,7 @@ func (s *Store) createLink(
 	}
 	var outcomes []struct{ Outcome string }
 	err := s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
-		tenancy.QueueRows(batch, &outcomes, sql, args...)
+		db.QueueRows(batch, &outcomes, sql, args...)
 	}, func(batch *pgx.Batch) error {
 		switch outcomes[0].Outcome {
 		case "refused":
@@ -83,11 +85,11 @@ func (s *Store) createLink(
 		case "elsewhere":
 			return ErrElsewhere
 		}
-		entry := tenancy.Entry{Action: "password.reset_link", Target: email}
+		entry := tenants.Entry{Action: "password.reset_link", Target: email}
 		if role != nil {
-			entry = tenancy.Entry{Action: "member.invite", Target: email, Details: map[string]any{"role": *role}}
+			entry = tenants.Entry{Action: "member.invite", Target: email, Details: map[string]any{"role": *role}}
 		}
-		tenancy.QueueAudit(batch, tenant, by, entry)
+		tenants.QueueAudit(batch, tenant, by, entry)
 		return nil
 	})
 	if err != nil {
@@ -126,7 +128,7 @@ func (s *Store) Links(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) 
 			            where m.tenant_id = $1 and o.email = l.email))
 			 order by l.id`, []any{tenant}
 	}
-	found, err := tenancy.All[PendingLink](ctx, s.db, tenant, sql, args...)
+	found, err := db.All[PendingLink](ctx, s.db, tenant, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
@@ -154,14 +156,14 @@ var revokeActions = map[string]string{invitation: "member.invite_revoke", reset:
 func (s *Store) endLinks(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, sql string, args ...any) error {
 	var ended []struct{ Purpose, Email string }
 	err := s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
-		tenancy.QueueRows(batch, &ended, sql, args...)
+		db.QueueRows(batch, &ended, sql, args...)
 	}, func(batch *pgx.Batch) error {
 		if len(ended) == 0 {
 			return tenancy.ErrNotFound
 		}
 		for _, link := range ended {
-			entry := tenancy.Entry{Action: revokeActions[link.Purpose], Target: link.Email}
-			tenancy.QueueAudit(batch, tenant, by, entry)
+			entry := tenants.Entry{Action: revokeActions[link.Purpose], Target: link.Email}
+			tenants.QueueAudit(batch, tenant, by, entry)
 		}
 		return nil
 	})
@@ -192,7 +194,7 @@ type Link struct {
 
 // ReadLink reads a link without using it up. It returns tenancy.ErrEnded.
 func (s *Store) ReadLink(ctx context.Context, token Token) (Link, error) {
-	found, err := tenancy.Call[Link](ctx, s.db, `select * from open_link($1)`, token.hash())
+	found, err := db.Call[Link](ctx, s.db, `select * from open_link($1)`, token.hash())
 	if err == nil && len(found) == 0 {
 		err = tenancy.ErrEnded
 	}
@@ -241,9 +243,9 @@ func (s *Store) join(ctx context.Context, link Link, address string, args ...any
 		UserID  *int64
 	}
 	err := s.db.Update(ctx, link.TenantID, func(batch *pgx.Batch) {
-		tenancy.QueueRows(batch, &joined, `select * from accept_invitation($1, $2, $3, $4)`, args...)
+		db.QueueRows(batch, &joined, `select * from accept_invitation($1, $2, $3, $4)`, args...)
 	}, func(batch *pgx.Batch) error {
-		entry := tenancy.Entry{Action: "member.join", Target: link.Email, Details: map[string]any{"role": *link.Role}}
+		entry := tenants.Entry{Action: "member.join", Target: link.Email, Details: map[string]any{"role": *link.Role}}
 		switch joined[0].Outcome {
 		case "ended":
 			return tenancy.ErrEnded
@@ -251,7 +253,7 @@ func (s *Store) join(ctx context.Context, link Link, address string, args ...any
 			entry.Action = "member.join_refused"
 		}
 		person := tenancy.Actor{UserID: joined[0].UserID, Name: link.Email, Address: address}
-		tenancy.QueueAudit(batch, link.TenantID, person, entry)
+		tenants.QueueAudit(batch, link.TenantID, person, entry)
 		return nil
 	})
 	if err == nil && joined[0].Outcome == "refused" {

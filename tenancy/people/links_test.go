@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestAnInvitation(t *testing.T) {
@@ -48,7 +50,7 @@ func TestAnInvitation(t *testing.T) {
 		if got, err := s.Session(ctx, session, "a"); err != nil || got.Email != "new@example.com" || got.Role != Admin {
 			t.Errorf("Use began the session %+v, %v, want that of an admin of a", got, err)
 		}
-		want := tenancy.Entry{Action: "member.join", Target: "new@example.com", Details: map[string]any{"role": "admin"}}
+		want := tenants.Entry{Action: "member.join", Target: "new@example.com", Details: map[string]any{"role": "admin"}}
 		if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "new@example.com" ||
 			*got.Address != "192.0.2.7" {
 			t.Errorf("logged = %+v, want %+v", got, want)
@@ -194,7 +196,7 @@ func TestAReset(t *testing.T) {
 			t.Errorf("Reset = %v, want ErrElsewhere", err)
 		}
 		token := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
-		for _, tenant := range []tenancy.Tenant{s.a, s.b} {
+		for _, tenant := range []tenants.Tenant{s.a, s.b} {
 			if got := s.logged(t, tenant); got.Action != "password.reset_link" || got.Target != "eve@example.com" ||
 				got.Actor != "operator" || got.Address != nil {
 				t.Errorf("the log of %s ends with %+v, want password.reset_link by the operator", tenant.Slug, got)
@@ -284,7 +286,7 @@ func TestAReset(t *testing.T) {
 			t.Errorf("Open = %v, want tenancy.ErrEnded", err)
 		}
 		// Past the page, too.
-		if found, err := tenancy.Call[struct{ Done bool }](
+		if found, err := db.Call[struct{ Done bool }](
 			ctx, s.DB, `select use_reset($1, 'x', sha256('x'), '') as done`, link.hash(),
 		); err != nil || found[0].Done {
 			t.Errorf("use_reset = %v, %v, want nothing done", found, err)
@@ -302,7 +304,7 @@ func TestAReset(t *testing.T) {
 			`select outcome <> 'ended' as done from accept_invitation($1, 'x', true, sha256('x'))`: reset,
 			`select use_reset($1, 'x', sha256('x'), '') as done`:                                   invitation,
 		} {
-			if found, err := tenancy.Call[struct{ Done bool }](ctx, s.DB, sql, token.hash()); err != nil || found[0].Done {
+			if found, err := db.Call[struct{ Done bool }](ctx, s.DB, sql, token.hash()); err != nil || found[0].Done {
 				t.Errorf("%s = %v, %v, want nothing done", sql, found, err)
 			}
 		}

@@ -9,16 +9,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // fixture has two tenants and their members. Ann is an owner of a, Amy a viewer of a, Bea an owner of b,
 // and Eve an admin of both.
 type fixture struct {
-	*tenancytest.Database
+	*dbtest.Database
 	*Store
 	super              *pgx.Conn
-	a, b               tenancy.Tenant
+	a, b               tenants.Tenant
 	ann, amy, bea, eve Member
 }
 
@@ -26,7 +27,7 @@ const password = "correct horse battery"
 
 func mustFixture(t testing.TB) *fixture {
 	t.Helper()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	s := &fixture{Database: d, Store: New(d.DB), super: d.MustSuper(t), a: d.MustTenant(t, "a"), b: d.MustTenant(t, "b")}
 	s.ann = s.mustMember(t, s.a, "ann@example.com", Owner)
 	s.amy = s.mustMember(t, s.a, "amy@example.com", Viewer)
@@ -37,7 +38,7 @@ func mustFixture(t testing.TB) *fixture {
 }
 
 // mustMember returns a new member. It creates the account, with the usual password, if the address has none.
-func (s *fixture) mustMember(t testing.TB, tenant tenancy.Tenant, email string, role Role) Member {
+func (s *fixture) mustMember(t testing.TB, tenant tenants.Tenant, email string, role Role) Member {
 	t.Helper()
 	m, err := New(s.Admin).CreateMember(t.Context(), tenant.ID, email, role, password)
 	if errors.Is(err, tenancy.ErrConflict) {
@@ -108,10 +109,10 @@ func (s *fixture) state(t testing.TB) (all string) {
 }
 
 // logged returns the last entry of a tenant's log that is not about a sign-in.
-func (s *fixture) logged(t testing.TB, tenant tenancy.Tenant) tenancy.Logged {
+func (s *fixture) logged(t testing.TB, tenant tenants.Tenant) tenants.Logged {
 	t.Helper()
-	found, _, err := tenancy.AuditLog(t.Context(), s.DB, tenant.ID, "", 1, 50)
-	found = slices.DeleteFunc(found, func(e tenancy.Logged) bool { return strings.HasPrefix(e.Action, "sign_in") })
+	found, _, err := tenants.AuditLog(t.Context(), s.DB, tenant.ID, "", 1, 50)
+	found = slices.DeleteFunc(found, func(e tenants.Logged) bool { return strings.HasPrefix(e.Action, "sign_in") })
 	if err != nil || len(found) == 0 {
 		t.Fatalf("AuditLog = %v, %v, want an entry", found, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // Role decides what a member may do in a tenant.
@@ -63,10 +65,10 @@ func (s *Store) CreateMember(
 		if err != nil {
 			return err
 		}
-		entry := tenancy.Entry{Action: "member.create", Target: m.Email, Details: map[string]any{"role": m.Role}}
-		return tenancy.Audit(ctx, tx, tenant, tenancy.Operator, entry)
+		entry := tenants.Entry{Action: "member.create", Target: m.Email, Details: map[string]any{"role": m.Role}}
+		return tenants.Audit(ctx, tx, tenant, tenancy.Operator, entry)
 	})
-	if tenancy.SQLState(err) == "23505" {
+	if db.SQLState(err) == "23505" {
 		err = tenancy.ErrConflict
 	}
 	if err != nil {
@@ -101,7 +103,7 @@ func (s *Store) Members(ctx context.Context, tenant tenancy.ID, by tenancy.Actor
 			 where m.tenant_id = $1
 			 order by u.email`, []any{tenant}
 	}
-	found, err := tenancy.All[Member](ctx, s.db, tenant, sql, args...)
+	found, err := db.All[Member](ctx, s.db, tenant, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
 	}
@@ -142,7 +144,7 @@ func (s *Store) changeMember(
 	}
 	var changes []change
 	err := s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
-		tenancy.QueueRows(batch, &changes, sql, args...)
+		db.QueueRows(batch, &changes, sql, args...)
 	}, func(batch *pgx.Batch) error {
 		switch changes[0].Outcome {
 		case "refused":
@@ -155,14 +157,14 @@ func (s *Store) changeMember(
 			return nil
 		}
 		email, before := *changes[0].Email, *changes[0].Before
-		entry := tenancy.Entry{Action: "member.remove", Target: email, Details: map[string]any{"role": before}}
+		entry := tenants.Entry{Action: "member.remove", Target: email, Details: map[string]any{"role": before}}
 		if role != nil {
 			entry.Action, entry.Details = "member.role", map[string]any{"from": before, "to": *role}
 		}
 		if keepWebhooks {
 			entry.Details["webhooks"] = "kept"
 		}
-		tenancy.QueueAudit(batch, tenant, by, entry)
+		tenants.QueueAudit(batch, tenant, by, entry)
 		return nil
 	})
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func TestMembersListsOnlyTheMembersOfTheTenant(t *testing.T) {
@@ -43,7 +45,7 @@ func TestMembersListsOnlyTheMembersOfTheTenant(t *testing.T) {
 			t.Errorf("Members %s = %v, %v, want none", what, got, err)
 		}
 	}
-	if _, err := s.Members(t.Context(), s.a.ID, tenancy.Operator); tenancy.SQLState(err) != "42501" {
+	if _, err := s.Members(t.Context(), s.a.ID, tenancy.Operator); db.SQLState(err) != "42501" {
 		t.Errorf("Members for the operator as the runtime role = %v, want SQLSTATE 42501", err)
 	}
 }
@@ -97,7 +99,7 @@ func TestOnlyAnOwnerChangesMembers(t *testing.T) {
 		"EndLinksOf":       s.EndLinksOf(ctx, s.a.ID, "new@example.com"),
 		"EndResetAnywhere": s.EndResetAnywhere(ctx, "new@example.com"),
 	} {
-		if tenancy.SQLState(err) != "42501" {
+		if db.SQLState(err) != "42501" {
 			t.Errorf("%s of the operator as the runtime role = %v, want SQLSTATE 42501", what, err)
 		}
 	}
@@ -115,7 +117,7 @@ func TestAChangedRoleEndsSessions(t *testing.T) {
 	if s.isActive(t, amy) || !s.isActive(t, ann) {
 		t.Errorf("active: Amy's %v, Ann's %v, want false, true", s.isActive(t, amy), s.isActive(t, ann))
 	}
-	want := tenancy.Entry{
+	want := tenants.Entry{
 		Action: "member.role", Target: "amy@example.com", Details: map[string]any{"from": "viewer", "to": "admin"},
 	}
 	if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "ann@example.com" ||
@@ -132,7 +134,7 @@ func TestAChangedRoleEndsSessions(t *testing.T) {
 	if got, err := s.Session(ctx, again, "a"); err != nil || len(got.Tenants) != 1 || got.Tenants[0].Slug != "b" {
 		t.Errorf("Session = %+v, %v, want a member of b alone", got, err)
 	}
-	want = tenancy.Entry{Action: "member.remove", Target: "eve@example.com", Details: map[string]any{"role": "admin"}}
+	want = tenants.Entry{Action: "member.remove", Target: "eve@example.com", Details: map[string]any{"role": "admin"}}
 	if diff := cmp.Diff(want, s.logged(t, s.a).Entry); diff != "" {
 		t.Errorf("logged (-want +got):\n%s", diff)
 	}
@@ -230,14 +232,14 @@ func TestAChangeWithoutAnAuditEntryIsRolledBack(t *testing.T) {
 		"EndLinksOf":             s.operator().EndLinksOf(ctx, s.a.ID, "new@example.com"),
 		"EndResetAnywhere":       s.operator().EndResetAnywhere(ctx, "eve@example.com"),
 		"ChangePassword":         second(s.ChangePassword(ctx, amy, "amy@example.com", password, "another horse battery", "")),
-		"CreateTenant":           second(tenancy.CreateTenant(ctx, s.Admin, tenancy.Tenant{Slug: "c", Name: "C"})),
+		"CreateTenant":           second(tenants.Create(ctx, s.Admin, tenants.Tenant{Slug: "c", Name: "C"})),
 		"CreateMember":           second(New(s.Admin).CreateMember(ctx, s.a.ID, "other@example.com", Viewer, password)),
-		"ChangeTenant":           second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "Another" })),
+		"ChangeTenant":           second(tenants.Change(ctx, s.Admin, "a", func(t *tenants.Tenant) { t.Name = "Another" })),
 		"a change of plans": second(
-			tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Plan = tenancy.Professional }),
+			tenants.Change(ctx, s.Admin, "a", func(t *tenants.Tenant) { t.Plan = tenants.Professional }),
 		),
 	} {
-		if tenancy.Constraint(err) != "full_log" {
+		if db.Constraint(err) != "full_log" {
 			t.Errorf("%s = %v, want the fault of the log", what, err)
 		}
 	}
@@ -263,13 +265,13 @@ func TestAFailedChangeIsNotLogged(t *testing.T) {
 		"EndLinksOf":    s.operator().EndLinksOf(ctx, s.a.ID, "amy@example.com"),
 		"EndReset":      s.operator().EndResetAnywhere(ctx, "amy@example.com"),
 		"CreateMember":  second(New(s.Admin).CreateMember(ctx, s.a.ID, "amy@example.com", Viewer, password)),
-		"ChangeTenant":  second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "" })),
+		"ChangeTenant":  second(tenants.Change(ctx, s.Admin, "a", func(t *tenants.Tenant) { t.Name = "" })),
 	} {
 		if err == nil {
 			t.Errorf("%s succeeded, want an error", what)
 		}
 	}
-	if _, err := tenancy.ChangeTenant(ctx, s.Admin, "a", func(*tenancy.Tenant) {}); err != nil {
+	if _, err := tenants.Change(ctx, s.Admin, "a", func(*tenants.Tenant) {}); err != nil {
 		t.Errorf("ChangeTenant of nothing = %v", err)
 	}
 	var audit [2]int
@@ -288,11 +290,11 @@ func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 	tenant, by := s.MustTenant(t, "logged"), s.by(t)
 	if err := s.DB.Run(ctx, tenant.ID, func(q *pgx.Batch) {
 		for n := range 7 {
-			tenancy.QueueAudit(q, tenant.ID, by, tenancy.Entry{
+			tenants.QueueAudit(q, tenant.ID, by, tenants.Entry{
 				Action: []string{"key.create", "member.role"}[n%2], Target: fmt.Sprint(n),
 			})
 		}
-		tenancy.QueueAudit(q, tenant.ID, tenancy.Operator, tenancy.Entry{
+		tenants.QueueAudit(q, tenant.ID, tenancy.Operator, tenants.Entry{
 			Action: "keyring.wear", Target: "no key", Details: map[string]any{"n": 1},
 		})
 	}); err != nil {
@@ -308,7 +310,7 @@ func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 		{"key.", 1, 4, "6 4 2"}, {"key.", 2, 4, "0"}, {"key.create", 1, 4, "6 4 2"},
 		{"member.", 1, 3, "5 3 1"}, {"key.c%", 1, 0, ""}, {"nothing", 1, 0, ""},
 	} {
-		found, total, err := tenancy.AuditLog(ctx, s.DB, tenant.ID, test.action, test.page, 3)
+		found, total, err := tenants.AuditLog(ctx, s.DB, tenant.ID, test.action, test.page, 3)
 		var targets []string
 		for _, e := range found {
 			targets = append(targets, e.Target)

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 //go:embed common_passwords.txt
@@ -43,7 +43,7 @@ func CheckPassword(password string) (problem string) {
 // salt of the e-mail address. The database stores the SHA-256 of the proof of an account's
 // password. An address without an account takes as long. proofs returns admission.ErrBusy.
 func (s *Store) proofs(ctx context.Context, email string, passwords ...string) ([][]byte, error) {
-	found, err := tenancy.Call[struct{ Parameters string }](
+	found, err := db.Call[struct{ Parameters string }](
 		ctx, s.db, `select password_parameters($1) as parameters`, email)
 	if err != nil {
 		return nil, fmt.Errorf("read password parameters: %w", err)

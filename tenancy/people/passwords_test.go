@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // An owner could have created the account for an e-mail address of another person, with an
@@ -39,7 +40,7 @@ func TestCreateMemberRefusesAnExistingAccount(t *testing.T) {
 
 func TestConcurrentCreateMemberCreatesOneAccount(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	errs := make([]error, 4)
 	var group sync.WaitGroup
 	for i := range errs {
@@ -66,7 +67,7 @@ type account struct{ Email string }
 
 func TestCreateMemberOfAnAbsentTenantLeavesNoAccount(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	if _, err := New(d.Admin).CreateMember(t.Context(), 404, "ann@example.com", Owner, password); err == nil {
 		t.Error("CreateMember in no tenant = nil, want an error")
 	}
@@ -77,7 +78,7 @@ func TestCreateMemberOfAnAbsentTenantLeavesNoAccount(t *testing.T) {
 
 func TestCreateMemberReportsAllErrorsTogether(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	a := d.MustTenant(t, "a").ID
 	for _, test := range []struct {
 		name, email string
@@ -138,7 +139,7 @@ func TestEveryEmailHasASalt(t *testing.T) {
 	s := mustFixture(t)
 	parameters := func(email string) string {
 		t.Helper()
-		found, err := tenancy.Call[struct{ P string }](t.Context(), s.DB, `select password_parameters($1) as p`, email)
+		found, err := db.Call[struct{ P string }](t.Context(), s.DB, `select password_parameters($1) as p`, email)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Errors that callers branch on.
@@ -72,15 +73,15 @@ func (t Token) Reveal() string { return string(t) }
 type Store struct {
 	Logger *slog.Logger // of failed entries of the audit log
 
-	db       *tenancy.DB
+	db       *db.DB
 	logging  sync.WaitGroup // entries that are being written
-	problems tenancy.Problems
+	problems db.Problems
 }
 
 // New returns a Store. Methods for the operator need a database that is opened as
 // the migrator.
-func New(db *tenancy.DB) *Store {
-	return &Store{Logger: slog.Default(), db: db.Central(), problems: tenancy.Problems{
+func New(pool *db.DB) *Store {
+	return &Store{Logger: slog.Default(), db: pool.Central(), problems: db.Problems{
 		Begins: "failed sign-ins are not recorded", Ends: "failed sign-ins are recorded again",
 	}}
 }
@@ -109,7 +110,7 @@ func Account(email string) string {
 // call calls a database function that returns whether it did its work, named done. If
 // not, call returns refused.
 func (s *Store) call(ctx context.Context, refused error, sql string, args ...any) error {
-	found, err := tenancy.Call[struct{ Done bool }](ctx, s.db, sql, args...)
+	found, err := db.Call[struct{ Done bool }](ctx, s.db, sql, args...)
 	if err == nil && !found[0].Done {
 		return refused
 	}

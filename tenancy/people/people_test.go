@@ -14,6 +14,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 func isEnded(err error) bool { return errors.Is(err, tenancy.ErrEnded) }
@@ -279,7 +280,7 @@ func TestChangePassword(t *testing.T) {
 	must(t)(s.ChangePassword(
 		t.Context(), s.mustSignIn(t, "eve@example.com", password), "eve@example.com", password, next, "192.0.2.4",
 	))
-	for _, tenant := range []tenancy.Tenant{s.a, s.b} {
+	for _, tenant := range []tenants.Tenant{s.a, s.b} {
 		if got := s.logged(t, tenant); got.Action != "password.change" || got.Actor != "eve@example.com" {
 			t.Errorf("the log of %s ends with %+v, want password.change by Eve", tenant.Slug, got)
 		}
@@ -339,8 +340,8 @@ func TestOwnersCannotReachOtherTenants(t *testing.T) {
 	if !s.isActive(t, amy) {
 		t.Error("an act in B ended a session of A's")
 	}
-	for _, tenant := range []tenancy.Tenant{s.a, s.b} {
-		found, total, err := tenancy.AuditLog(ctx, s.DB, tenant.ID, "", 1, 50)
+	for _, tenant := range []tenants.Tenant{s.a, s.b} {
+		found, total, err := tenants.AuditLog(ctx, s.DB, tenant.ID, "", 1, 50)
 		for _, e := range found {
 			if strings.HasPrefix(e.Actor, "bea@") != (tenant.ID == s.b.ID) && e.Actor != "operator" {
 				t.Errorf("the log of %s tells of %s by %s", tenant.Slug, e.Action, e.Actor)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // Session is a signed-in person, and the tenant that the person works in.
@@ -15,7 +17,7 @@ type Session struct {
 	Email       string
 	ConfirmedAt time.Time // when the person last entered the password
 	// Tenant is nil if none was asked for or the person is not a member of it.
-	Tenant  *tenancy.Tenant
+	Tenant  *tenants.Tenant
 	Role    Role
 	Tenants []Membership // all tenants that the person is a member of, by name
 }
@@ -55,7 +57,7 @@ func (s *Store) logFailure(ctx context.Context, email, network string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	s.logging.Go(func() {
 		defer cancel()
-		_, err := tenancy.Call[struct{}](ctx, s.db, `select from log_failed_sign_in($1, $2)`, email, network)
+		_, err := db.Call[struct{}](ctx, s.db, `select from log_failed_sign_in($1, $2)`, email, network)
 		s.problems.Report(ctx, s.Logger, nil, err)
 	})
 }
@@ -77,7 +79,7 @@ func (s *Store) Session(ctx context.Context, token Token, slug string) (Session,
 		Suspended                                        *bool
 		Tenants                                          []Membership
 	}
-	found, err := tenancy.Call[row](ctx, s.db, `
+	found, err := db.Call[row](ctx, s.db, `
 		select s.*, (
 		           select coalesce(json_agg(json_build_object(
 		                      'TenantID', t.tenant_id, 'Slug', t.slug, 'Name', t.name, 'Role', t.role)), '[]')
@@ -93,9 +95,9 @@ func (s *Store) Session(ctx context.Context, token Token, slug string) (Session,
 	session := Session{UserID: r.UserID, Email: r.Email, ConfirmedAt: r.ConfirmedAt, Tenants: r.Tenants}
 	if r.TenantID != nil {
 		session.Role = Role(*r.Role)
-		session.Tenant = &tenancy.Tenant{
+		session.Tenant = &tenants.Tenant{
 			ID: *r.TenantID, Slug: *r.Slug, Name: *r.TenantName,
-			Plan: tenancy.Plan(*r.Plan), RateLimit: r.RateLimit,
+			Plan: tenants.Plan(*r.Plan), RateLimit: r.RateLimit,
 			Timezone: *r.Timezone, Currency: *r.Currency, Suspended: *r.Suspended,
 		}
 	}
@@ -152,7 +154,7 @@ func (s *Store) ChangePassword(
 // SignOut ends a session; with everywhere it ends all sessions of the person, unless
 // this one has already ended.
 func (s *Store) SignOut(ctx context.Context, token Token, everywhere bool) error {
-	_, err := tenancy.Call[struct{}](ctx, s.db, `select from end_session($1, $2)`, token.hash(), everywhere)
+	_, err := db.Call[struct{}](ctx, s.db, `select from end_session($1, $2)`, token.hash(), everywhere)
 	if err != nil {
 		return fmt.Errorf("sign out: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // The upgrade to the schema with verifiers keeps every password.
@@ -16,7 +16,7 @@ func TestMigrationKeepsPasswords(t *testing.T) {
 	const verifiers = 12 // the migration
 	// The hash that the previous version stored for the usual password.
 	const stored = "$argon2id$v=19$m=19456,t=2,p=1$p437pCzbbltz8b5Dsovuww$Vhby2IboPsX8dtzssu98NtA6zWeJ1o5FCGRX1o3LveA"
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	d.MustRewind(t, verifiers-1)
 	if _, err := d.MustSuper(t).Exec(t.Context(), `
 		insert into users (email, password_hash)

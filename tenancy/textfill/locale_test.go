@@ -8,16 +8,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 // The locale of the database decides which characters the index has. What a search finds does not depend on it.
 func TestSearchesWithEachLocale(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "it needs a database without shards")
-	super := tenancytest.New(t).MustSuper(t)
+	dbtest.SkipOnCitus(t, "it needs a database without shards")
+	super := dbtest.New(t).MustSuper(t)
 	for locale, wantUnindexed := range map[string]bool{"C": true, "C.UTF-8": false} {
 		name := "locale_" + strings.ToLower(strings.NewReplacer(".", "_", "-", "_").Replace(locale)) +
 			fmt.Sprint("_", super.PgConn().PID())

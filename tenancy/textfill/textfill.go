@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
 
@@ -60,16 +61,16 @@ func (k Kind) Queue(b *pgx.Batch, tenant tenancy.ID, keys, texts []string) {
 }
 
 // FillPeriodically calls Fill now and after each interval, until ctx ends.
-func FillPeriodically(ctx context.Context, db *tenancy.DB, logger *slog.Logger, kinds ...Kind) {
-	tenancy.Repeat(ctx, interval, logger, func() error { return Fill(ctx, db, kinds...) })
+func FillPeriodically(ctx context.Context, pool *db.DB, logger *slog.Logger, kinds ...Kind) {
+	db.Repeat(ctx, interval, logger, func() error { return Fill(ctx, pool, kinds...) })
 }
 
 // Fill writes the missing and outdated texts of all tenants. It continues with the next tenant after an error, and
 // returns the errors.
-func Fill(ctx context.Context, db *tenancy.DB, kinds ...Kind) error {
-	parts, err := db.Parts(ctx)
+func Fill(ctx context.Context, pool *db.DB, kinds ...Kind) error {
+	parts, err := pool.Parts(ctx)
 	for _, part := range parts {
-		err = errors.Join(err, fillPart(ctx, db, part, kinds))
+		err = errors.Join(err, fillPart(ctx, pool, part, kinds))
 	}
 	if err != nil {
 		return fmt.Errorf("fill search texts: %w", err)
@@ -77,24 +78,24 @@ func Fill(ctx context.Context, db *tenancy.DB, kinds ...Kind) error {
 	return nil
 }
 
-func fillPart(ctx context.Context, db, part *tenancy.DB, kinds []Kind) error {
+func fillPart(ctx context.Context, pool, part *db.DB, kinds []Kind) error {
 	var failed error
 	for after := tenancy.ID(0); ; {
 		type row struct{ Tenant tenancy.ID }
-		next, err := tenancy.Call[row](ctx, part, `select coalesce(next_unfilled_tenant($1), 0) as tenant`, after)
+		next, err := db.Call[row](ctx, part, `select coalesce(next_unfilled_tenant($1), 0) as tenant`, after)
 		if err != nil || next[0].Tenant == 0 {
 			return errors.Join(failed, err)
 		}
 		after = next[0].Tenant
 		for _, kind := range kinds {
-			if err := kind.fill(ctx, db, after); err != nil {
+			if err := kind.fill(ctx, pool, after); err != nil {
 				failed = errors.Join(failed, fmt.Errorf("of the kind %q of tenant %d: %w", kind.Name, after, err))
 			}
 		}
 	}
 }
 
-func (k Kind) fill(ctx context.Context, db *tenancy.DB, tenant tenancy.ID) error {
+func (k Kind) fill(ctx context.Context, db *db.DB, tenant tenancy.ID) error {
 	for more := true; more; {
 		err := db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
 			more, err = k.fillBatch(ctx, tx, tenant)
@@ -123,7 +124,7 @@ func (k Kind) fillBatch(ctx context.Context, tx pgx.Tx, tenant tenancy.ID) (more
 	var ranges []idRange
 	b := &pgx.Batch{}
 	b.Queue(`select set_config('statement_timeout', $1, true)`, statementTimeout)
-	tenancy.QueueRows(b, &ranges, `
+	db.QueueRows(b, &ranges, `
 		select id, first_id, last_id
 		  from unfilled_texts
 		 where tenant_id = $1 and kind = $2
@@ -147,7 +148,7 @@ func (k Kind) read(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, ranges []i
 		first[i], last[i] = r.FirstID, r.LastID
 	}
 	b := &pgx.Batch{}
-	tenancy.QueueRows(b, &objects, `
+	db.QueueRows(b, &objects, `
 		select r.number, o.id, o.key
 		  from unnest($2::bigint[], $3::bigint[]) with ordinality r (first, last, number)
 		 cross join lateral (
@@ -190,7 +191,7 @@ func (k Kind) write(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, ranges []
 		 cross join lateral (
 		       select from `+k.Table+` where tenant_id = $1 and id = l.id limit 1 for no key update
 		       ) o`, tenant, ids)
-	tenancy.QueueRows(b, &read, `
+	db.QueueRows(b, &read, `
 		select o.`+k.Key+` as key, array_remove(`+k.Fields+`, null) as fields
 		  from unnest($2::bigint[]) i (id)
 		 cross join lateral (select * from `+k.Table+` where tenant_id = $1 and id = i.id and `+inRow+` limit 1) o`, tenant, ids)

@@ -13,15 +13,16 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 	"github.com/storeroom/storeroom/tenancy/textfill"
 )
 
 type shop struct {
-	database *tenancytest.Database
+	database *dbtest.Database
 	tenant   tenancy.ID
 	catalog  *catalog.Store
 	sales    *sales.Store
@@ -29,7 +30,7 @@ type shop struct {
 }
 
 func newShop(t *testing.T) shop {
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "shop").ID
 	earlier := d.MustSuperAt(t, tenant)
 	s := shop{d, tenant, catalog.New(d.DB), sales.New(d.DB), earlier}
@@ -242,13 +243,13 @@ func TestWritersNameTheVersionOfTheRule(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	type row struct{ Version string }
-	got, err := tenancy.One[row](t.Context(), s.database.DB, s.tenant, `select current_setting('app.text_version') as version`)
+	got, err := db.One[row](t.Context(), s.database.DB, s.tenant, `select current_setting('app.text_version') as version`)
 	if want := fmt.Sprint(searchtext.Version); err != nil || got.Version != want {
 		t.Errorf("app.text_version = %q, %v, want %s", got.Version, err, want)
 	}
 	triggers := s.count(t, fmt.Sprintf(`select from pg_trigger where tgname like 'queue\_%%\_texts'
 		and pg_get_triggerdef(oid) like '%%app.text_version%%IS DISTINCT FROM ''%d''::text%%'`, searchtext.Version))
-	if triggers != 4 && !tenancytest.OnCitus() {
+	if triggers != 4 && !dbtest.OnCitus() {
 		t.Errorf("%d triggers skip version %d, want 4", triggers, searchtext.Version)
 	}
 }

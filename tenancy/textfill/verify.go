@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
 
@@ -19,9 +20,9 @@ type stored struct {
 // Verify compares the stored texts with those of the rule, and returns at most limit differences. A missing text is one
 // unless it waits for Fill.
 func (k Kind) Verify(
-	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, limit int,
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, limit int,
 ) (different []tenancy.Difference, err error) {
-	err = tenancy.Walk(ctx, db, tenant, `
+	err = db.Walk(ctx, pool, tenant, `
 		select o.id, array_remove(`+k.Fields+`, null) as fields,
 		       (select t.text from `+k.Texts+` t where t.tenant_id = $1 and t.`+k.ID+` = o.id and t.version = $3) as text,
 		       exists (select from unfilled_texts u

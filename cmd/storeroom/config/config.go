@@ -19,11 +19,11 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/api/pages"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Config is the configuration. The tag hide says which part of a value Settings hides: "all", "password", or
@@ -43,7 +43,7 @@ type Config struct {
 	// MediaURL is the storage of pictures. Each tenant may use MediaQuota.
 	MediaURL       MediaURL       `env:"STOREROOM_MEDIA_URL" envDefault:"file:///var/lib/storeroom/media" hide:"password"`
 	MediaQuota     Bytes          `env:"STOREROOM_MEDIA_QUOTA" envDefault:"10GiB"`
-	DatabaseLimit  Bytes          `env:"STOREROOM_DATABASE_LIMIT"` // 0: none. See tenancy.DB.KeepDiskReserve
+	DatabaseLimit  Bytes          `env:"STOREROOM_DATABASE_LIMIT"` // 0: none. See db.DB.KeepDiskReserve
 	KeyPeppers     keys.Peppers   `env:"STOREROOM_KEY_PEPPERS" hide:"all"`
 	TrustedProxies []netip.Prefix `env:"STOREROOM_TRUSTED_PROXIES"`
 	LogFormat      LogFormat      `env:"STOREROOM_LOG_FORMAT"` // the default is json for serve and text for dev
@@ -95,14 +95,14 @@ func parseBaseURL(s string) (url.URL, error) {
 	if err != nil {
 		u = &url.URL{} // CheckBaseURL reports it without quoting s
 	}
-	return url.URL{Scheme: u.Scheme, Host: u.Host}, settings.CheckBaseURL(u)
+	return url.URL{Scheme: u.Scheme, Host: u.Host}, pages.CheckBaseURL(u)
 }
 
 // parseURLs reads URLs of PostgreSQL.
 func parseURLs(s string) (URLs, error) {
 	all := URLs(strings.Fields(s))
 	for i, u := range all {
-		err := tenancy.CheckURL(u)
+		err := db.CheckURL(u)
 		if err == nil && (!strings.HasPrefix(u, "postgres") || strings.Count(u, "://") != 1) {
 			err = errors.New("must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE whose files can be read")
 		}
@@ -243,7 +243,7 @@ func variableProblem(err error) string {
 func addressProblems(variables map[string]string) problems {
 	var found problems
 	for _, name := range []string{"DATABASE_URL", "DATABASE_ADMIN_URL", "DATABASE_DIRECT_URL"} {
-		if err := tenancy.CheckURL(variables[name]); err != nil && variables[name] != "" {
+		if err := db.CheckURL(variables[name]); err != nil && variables[name] != "" {
 			found.add("%s: %v", name, err)
 		}
 	}
@@ -276,7 +276,7 @@ func (c Config) PublicURL(addr string) (*url.URL, error) {
 		return c.BaseURL, nil
 	}
 	u := &url.URL{Scheme: "http", Host: addr}
-	if settings.CheckBaseURL(u) != nil {
+	if pages.CheckBaseURL(u) != nil {
 		return nil, fmt.Errorf("STOREROOM_BASE_URL is not set, and other machines can connect to STOREROOM_ADDR %s: "+
 			"set STOREROOM_BASE_URL to the address that browsers use, such as https://shop.example.com", c.Addr)
 	}

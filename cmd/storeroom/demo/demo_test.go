@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 func TestTheProductsAreAlwaysTheSame(t *testing.T) {
@@ -83,7 +83,7 @@ func TestBarcodesEndInTheirCheckDigit(t *testing.T) {
 
 func TestLoadTwiceChangesNothing(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	store, tenant := catalog.New(d.DB), d.MustTenant(t, Slug)
 	created, err := Load(t.Context(), store, tenant.ID)
 	if err != nil || created != len(demoProducts()) {

@@ -13,9 +13,9 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 var (
@@ -131,7 +131,7 @@ func TestHistoryIsPlausible(t *testing.T) {
 
 func TestLoadSalesContinuesTheHistory(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, Slug).ID
 	if _, err := Load(t.Context(), catalog.New(d.DB), tenant); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func mustLoad(t *testing.T, store *sales.Store, tenant tenancy.ID, at time.Time,
 
 func TestLoadSalesDoesNotChangeTenantsWithOtherOrders(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, Slug).ID
 	store := sales.New(d.DB)
 	own := history(opening, opening.AddDate(0, 0, 1))[:1]
@@ -229,7 +229,7 @@ func TestLoadSalesDoesNotChangeTenantsWithOtherOrders(t *testing.T) {
 // Every report has rows for the last 30 days and for two years.
 func TestEveryReportOfTheShopHasRows(t *testing.T) {
 	t.Parallel()
-	d := tenancytest.New(t)
+	d := dbtest.New(t)
 	tenant := d.MustTenant(t, Slug)
 	if _, err := Load(t.Context(), catalog.New(d.DB), tenant.ID); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/ops/attack"
+	"github.com/storeroom/storeroom/cmd/storeroom/ops/attacktest"
 	"github.com/storeroom/storeroom/deploy/local"
 )
 
@@ -32,7 +32,7 @@ func TestNoAttackAffectsOtherTenants(t *testing.T) {
 				execute format('alter table %s set (autovacuum_enabled = off)', name);
 			end loop;
 		end $$`)
-	target := &attack.Target{
+	target := &attacktest.Target{
 		TB: t, Program: program, Dir: h.dir, Environ: h.environ, Divisor: 1,
 		SQL: func(statement string) { t.Helper(); h.exec(t, statement) },
 	}
@@ -43,14 +43,14 @@ func TestNoAttackAffectsOtherTenants(t *testing.T) {
 		return i
 	}
 	first := start(t)
-	others := attack.NewOthers(target, 10)
+	others := attacktest.NewOthers(target, 10)
 	first.kill(t)
 	h.exec(t, "analyze")
 
-	table := attack.Header
-	for _, a := range attack.All {
+	table := attacktest.Header
+	for _, a := range attacktest.All {
 		t.Run(a.Name, func(t *testing.T) {
-			var best attack.Round
+			var best attacktest.Round
 			for n := range rounds {
 				h.exec(t, "vacuum")
 				i := start(t)

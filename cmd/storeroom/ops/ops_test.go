@@ -29,7 +29,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/ops/attack"
+	"github.com/storeroom/storeroom/cmd/storeroom/ops/attacktest"
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/migrations"
 )
@@ -38,7 +38,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	attack.Main()
+	attacktest.Main()
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

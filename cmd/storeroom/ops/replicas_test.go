@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // A standby that lags, hangs or is down delays only the first requests. No read is stale, and the standby is used again
@@ -174,7 +174,7 @@ func TestAReplicaSeparatesTenants(t *testing.T) {
 		const readOnly = "25006"
 		mustSet(t, conn, "1")
 		_, err := conn.Exec(ctx, `update products set name = 'Changed' where tenant_id = 1`)
-		if tenancy.SQLState(err) != readOnly {
+		if db.SQLState(err) != readOnly {
 			t.Errorf("an update returned %v, want SQLSTATE %s", err, readOnly)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/api"
 	"github.com/storeroom/storeroom/api/imports"
-	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/api/pages"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
@@ -29,10 +29,12 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/textfill"
+	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 const (
@@ -46,7 +48,7 @@ const (
 
 // instance is one server with its connections.
 type instance struct {
-	db      *tenancy.DB
+	db      *db.DB
 	keys    *keys.Resolver
 	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
@@ -63,7 +65,7 @@ type instance struct {
 	abort    context.CancelFunc // cancels the contexts of all requests and of background work
 
 	minSchema int // schema version that this program needs
-	readiness tenancy.Problems
+	readiness db.Problems
 	checks    singleflight.Group
 	checked   atomic.Int64 // time of the last successful check of PostgreSQL, in Unix nanoseconds
 }
@@ -79,7 +81,7 @@ func openInstance(
 		grace:     time.Duration(cfg.Grace),
 		logger:    logger,
 		minSchema: migrations.Latest(),
-		readiness: tenancy.Problems{Begins: "the instance is not ready", Ends: "the instance is ready again"},
+		readiness: db.Problems{Begins: "the instance is not ready", Ends: "the instance is ready again"},
 	}
 	defer func() {
 		if err != nil {
@@ -138,7 +140,7 @@ func (i *instance) createServer(
 		Media: i.media, MediaQuota: int64(cfg.MediaQuota), ImageMemory: config.ImageMemory(), BaseURL: cfg.BaseURL,
 
 		Admission: admitted,
-		Settings: &settings.Options{
+		Settings: &pages.Options{
 			DB: i.db, People: i.people, Keys: keys.New(i.db, cfg.KeyPeppers),
 			Catalog: catalogStore, Sales: salesStore, Reports: reportStore,
 			Limiter: i.limiter, BaseURL: cfg.BaseURL,
@@ -152,7 +154,7 @@ func (i *instance) createServer(
 	open = limitConnections(i.http, maxConnections)
 	i.http.RegisterOnShutdown(changes.StopWaiting)
 	i.http.BaseContext = func(net.Listener) context.Context { return ctx }
-	for _, task := range tenancy.Tasks {
+	for _, task := range tenants.Tasks {
 		go task.RunPeriodically(ctx, i.db, i.logger)
 	}
 	go textfill.FillPeriodically(ctx, i.db, i.logger, catalog.Texts, sales.Texts)
@@ -171,7 +173,7 @@ const pictureTurn = 30 * time.Second
 // newPlans returns the plans of imports and of changes. Pictures of imports are processed within the same limits as
 // uploaded ones.
 func newPlans(
-	cfg config.Config, db *tenancy.DB, store *media.Store, admitted *admission.Controller,
+	cfg config.Config, db *db.DB, store *media.Store, admitted *admission.Controller,
 ) *changeplan.Store {
 	return changeplan.New(db, imports.Kinds(db, imports.Pictures{
 		Store: store, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota), Turn: pictureTurn,
@@ -183,16 +185,16 @@ func newPlans(
 
 // openDatabase connects as the runtime role. It refuses a role that row-level security does not restrict, an old
 // schema, and a schema that does not isolate tenants.
-func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*tenancy.DB, error) {
+func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*db.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	db, err := tenancy.Open(ctx, url)
+	pool, err := db.Open(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", explainPooler(err))
 	}
-	err = checkPooler(ctx, db)
+	err = checkPooler(ctx, pool)
 	if err == nil {
-		err = db.Conn(ctx, func(conn *pgx.Conn) error {
+		err = pool.Conn(ctx, func(conn *pgx.Conn) error {
 			if err := checkDatabase(ctx, conn, "DATABASE_URL", logger); err != nil {
 				return err
 			}
@@ -200,10 +202,10 @@ func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*tenanc
 		})
 	}
 	if err != nil {
-		db.Close()
+		pool.Close()
 		return nil, explainPooler(err)
 	}
-	return db, nil
+	return pool, nil
 }
 
 // reportUnindexed logs the scripts that searches have no index for.

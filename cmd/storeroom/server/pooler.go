@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // listenTimeout bounds the check of the connection for LISTEN.
@@ -22,7 +22,7 @@ var errLosesStatements = errors.New("the URL leads to a pooler that loses prepar
 // explainPooler returns errLosesStatements instead of an error about a prepared statement that does not exist, or exists
 // already.
 func explainPooler(err error) error {
-	if state := tenancy.SQLState(err); state == "26000" || state == "42P05" {
+	if state := db.SQLState(err); state == "26000" || state == "42P05" {
 		return errLosesStatements
 	}
 	return err
@@ -33,7 +33,7 @@ func explainPooler(err error) error {
 
 // checkPooler refuses a pooler that does not keep transactions together, or that gives a session to other clients
 // without knowing their prepared statements.
-func checkPooler(ctx context.Context, db *tenancy.DB) error {
+func checkPooler(ctx context.Context, db *db.DB) error {
 	return db.Conn(ctx, func(a *pgx.Conn) error {
 		if pid, err := backendOf(ctx, a); err != nil || pid == a.PgConn().PID() {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
@@ -76,7 +77,7 @@ func (i *instance) checkSchema(ctx context.Context) error {
 		schema, err = migrations.Version(ctx, conn)
 		return err
 	})
-	switch code := tenancy.SQLState(err); {
+	switch code := db.SQLState(err); {
 	case code != "":
 		return &notReady{"postgresql", "PostgreSQL returned SQLSTATE " + code, err}
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 // Both ports report "not ready". Only the operations port gives the reason, and never a secret.
@@ -155,7 +155,7 @@ func TestABusyInstanceStaysReady(t *testing.T) {
 }
 
 // mustDisconnect makes PostgreSQL close all connections to the database and refuse new ones.
-func mustDisconnect(t *testing.T, db *tenancytest.Database) {
+func mustDisconnect(t *testing.T, db *dbtest.Database) {
 	t.Helper()
 	super := db.MustSuper(t)
 	mustLimitConnections(t, super, 0)
@@ -165,7 +165,7 @@ func mustDisconnect(t *testing.T, db *tenancytest.Database) {
 		 where datname = current_database() and pid <> pg_backend_pid()`)
 }
 
-func mustReconnect(t *testing.T, db *tenancytest.Database) {
+func mustReconnect(t *testing.T, db *dbtest.Database) {
 	t.Helper()
 	mustLimitConnections(t, db.MustSuper(t), -1)
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/keys"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Options are the parameters of Run.
@@ -30,7 +30,7 @@ type Options struct {
 	// Listener is the public port. If it is nil, Run listens on Addr.
 	Listener net.Listener
 	// Prepare, if set, is called when the database is open, before requests are served.
-	Prepare func(ctx context.Context, db *tenancy.DB, resolver *keys.Resolver) error
+	Prepare func(ctx context.Context, db *db.DB, resolver *keys.Resolver) error
 	// Started, if set, is called when the port accepts connections. Otherwise Run logs the address.
 	Started func() error
 	// IgnoreHangup ignores SIGHUP, which service managers send to reload a configuration.

@@ -19,17 +19,17 @@ import (
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
-	"github.com/storeroom/storeroom/tenancy/tenancytest"
+	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 const peppers = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 // mustOpen opens an instance on its own database. The parameters are added to DATABASE_URL.
-func mustOpen(t *testing.T, parameters string) (*instance, *tenancytest.Database) {
+func mustOpen(t *testing.T, parameters string) (*instance, *dbtest.Database) {
 	t.Helper()
-	db := tenancytest.New(t)
+	db := dbtest.New(t)
 	cfg, err := config.ParseServe(map[string]string{
 		"DATABASE_URL":          db.URL + parameters,
 		"REDIS_URL":             os.Getenv("REDIS_URL"),
@@ -118,7 +118,7 @@ func mustDial(t *testing.T, address string) *net.TCPConn {
 }
 
 // mustKey creates a tenant and returns its id and a key with all permissions.
-func mustKey(t *testing.T, db *tenancytest.Database) (tenancy.ID, string) {
+func mustKey(t *testing.T, db *dbtest.Database) (tenancy.ID, string) {
 	t.Helper()
 	tenant := db.MustTenant(t, "acme")
 	pepper, err := keys.ParsePeppers(peppers)

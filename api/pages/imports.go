@@ -1,0 +1,420 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+const (
+	// MaxUpload is the maximum size of a form with files in bytes.
+	MaxUpload      = 200 << 20
+	uploadDeadline = time.Minute // of storing the files
+	importRows     = 50
+	firstRows      = 10 // of the page without a filter or a page number
+)
+
+// uploadPattern is the route that receives files.
+const uploadPattern = "/settings/t/{slug}/imports"
+
+// Upload reports whether a request may send files: its path takes them, and its user is signed in and may import. The
+// caller must check this before it receives a large form, because otherwise anyone could fill the disk.
+func (p *Handler) Upload(r *http.Request) (wanted, allowed bool) {
+	route := chi.NewRouteContext()
+	if r.Method != http.MethodPost || !p.mux.Match(route, r.Method, cmp.Or(r.URL.RawPath, r.URL.Path)) ||
+		route.RoutePattern() != uploadPattern {
+		return false, false
+	}
+	hasOrigin := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+	u, err := p.signedInUser(r, route.URLParam("slug"))
+	return true, hasOrigin && err == nil && u.Tenant != nil && u.Can(admin)
+}
+
+type importsPage struct {
+	Imports []imports.Import
+	Pager   pager
+	Errors  fieldErrors
+}
+
+// showImports lists the imports of the tenant, with a form for a new one.
+func (p *Handler) showImports(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.listImports(w, r, u, http.StatusOK, nil)
+}
+
+func (p *Handler) listImports(w http.ResponseWriter, r *http.Request, u user, status int, errors fieldErrors) error {
+	number := pageNumber(r)
+	list, err := p.Imports.List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
+	if err != nil {
+		return err
+	}
+	page := importsPage{list.Items, newPager(r, number, listPerPage, list.Total), errors}
+	if status == http.StatusOK {
+		return p.showList(w, r, "imports", u, page.Pager, page)
+	}
+	return p.show(w, status, "imports", u, page)
+}
+
+// upload stores the files of a form as a new import.
+func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
+	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || mediaType != "multipart/form-data" || parameters["boundary"] == "" {
+		return ErrForm
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadDeadline)
+	defer cancel()
+	id, err := p.Imports.Create(ctx, *u.Tenant, p.by(r, u), imports.NewForm(r.Body, parameters["boundary"]))
+	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
+	limit, isLimit := errors.AsType[changeplan.LimitError](err)
+	switch {
+	case errors.Is(err, imports.ErrForm):
+		return fmt.Errorf("%w: %w", ErrForm, err)
+	case isLimit:
+		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": limit.Error()})
+	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "Select a file."})
+	case isInvalid:
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "The upload " +
+			invalid.Error() + "."})
+	case err != nil:
+		return err
+	}
+	redirect(w, r, u.path(fmt.Sprintf("/imports/%d", id)))
+	return nil
+}
+
+type importPage struct {
+	imports.Import
+	Kind, Action string
+	Rows         []imports.PlanRow
+	IsShort      bool // shows only the first rows
+	Pager        pager
+	Running      bool
+	HasTheirs    bool
+	Errors       fieldErrors
+}
+
+// importKinds are the kinds of rows in the order of the page.
+var importKinds = []imports.Kind{
+	imports.Product, imports.Stock, imports.Order, imports.Refund, imports.Cancellation, imports.Customer,
+	imports.Category, imports.Seller, imports.Warehouse, imports.Channel,
+}
+
+// importActions are what can happen to a row.
+var importActions = []imports.Action{
+	imports.Created, imports.Updated, imports.Unchanged, imports.Refused, imports.Ignored,
+}
+
+// showImport shows the questions, the planned changes, the progress or the result of an import.
+func (p *Handler) showImport(w http.ResponseWriter, r *http.Request, u user) error {
+	i, err := p.Imports.Get(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	return p.showImportWith(w, r, u, http.StatusOK, i, nil)
+}
+
+func (p *Handler) showImportWith(
+	w http.ResponseWriter, r *http.Request, u user, status int, i imports.Import, errors fieldErrors,
+) error {
+	page := importPage{Import: i, Running: i.State.IsDue(), Errors: errors}
+	page.HasTheirs = slices.ContainsFunc(i.Totals, func(t imports.Total) bool { return len(t.Theirs) > 0 })
+	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
+	if page.IsShort = len(r.URL.Query()) == 0; page.IsShort {
+		filter.Page.PerPage = firstRows
+	}
+	if kind := imports.Kind(r.FormValue("kind")); slices.Contains(importKinds, kind) {
+		filter.Kind, page.Kind = kind, string(kind)
+	}
+	page.filterActions(r, &filter, importActions)
+	if !page.Running && i.State != changeplan.NeedsMapping {
+		rows, err := p.Imports.Rows(r.Context(), u.Tenant.ID, i.ID, filter)
+		if err != nil {
+			return err
+		}
+		page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
+	}
+	if status == http.StatusOK {
+		return p.showList(w, r, "import", u, page.Pager, page)
+	}
+	return p.show(w, status, "import", u, page)
+}
+
+// Kinds are the kinds of rows that the import has.
+func (p importPage) Kinds() []imports.Kind {
+	return slices.DeleteFunc(slices.Clone(importKinds), func(k imports.Kind) bool { return p.Counts[k] == imports.Counts{} })
+}
+
+// Count returns the number of rows of a kind with an action.
+func (p importPage) Count(kind imports.Kind, action imports.Action) int64 {
+	c := p.Counts[kind]
+	return map[imports.Action]int64{
+		imports.Created: c.Created, imports.Updated: c.Updated, imports.Unchanged: c.Unchanged, imports.Refused: c.Refused,
+		imports.Ignored: c.Ignored,
+	}[action]
+}
+
+// Changes is the number of rows that the import writes.
+func (p importPage) Changes() (n int64) {
+	for _, c := range p.Counts {
+		n += c.Created + c.Updated
+	}
+	return n
+}
+
+// Refused is the number of rows that are not imported.
+func (p importPage) Refused() (n int64) {
+	for _, c := range p.Counts {
+		n += c.Refused
+	}
+	return n
+}
+
+// Percent is the progress of the current work, or -1 if its end is not known.
+func (p importPage) Percent() int64 {
+	switch of := p.Progress.Of; {
+	case of == nil:
+		return -1
+	case *of == 0:
+		return 100
+	default:
+		return p.Progress.Rows * 100 / *of
+	}
+}
+
+// Asks reports whether the import asks this question.
+func (p importPage) Asks(id string) bool {
+	return slices.ContainsFunc(p.Questions, func(q imports.Question) bool { return q.ID == id })
+}
+
+// Examples are values from the files for a question.
+func (p importPage) Examples(id string) string {
+	var examples []string
+	for _, q := range p.Questions {
+		if q.ID == id {
+			for _, example := range q.Examples {
+				examples = append(examples, fmt.Sprintf("“%s” in %s", example, cmp.Or(q.Column, q.File)))
+			}
+		}
+	}
+	return strings.Join(examples[:min(3, len(examples))], ", ")
+}
+
+// Mapped are the files whose columns a user can map.
+func (p importPage) Mapped() []imports.File {
+	return slices.DeleteFunc(slices.Clone(p.Files), func(f imports.File) bool {
+		return f.Problem != "" || f.Format != "" && !strings.HasPrefix(f.Format, "spreadsheet")
+	})
+}
+
+// Change is a field of a row before and after.
+type change struct{ Field, Old, New string }
+
+// changesOf returns the fields of a row that change, sorted by name. Those of a new row have no old value.
+func changesOf(row imports.PlanRow) (all []change) {
+	for _, field := range slices.Sorted(maps.Keys(row.New)) {
+		c := change{strings.ReplaceAll(field, "_", " "), "", cmp.Or(planText(row.New[field]), "none")}
+		if row.Old != nil {
+			c.Old = cmp.Or(planText(row.Old[field]), "none")
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func planText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []any:
+		texts := make([]string, len(v))
+		for i, element := range v {
+			texts[i] = planText(element)
+		}
+		return strings.Join(texts, ", ")
+	case map[string]any: // quantities by warehouse
+		var texts []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			texts = append(texts, name+" "+planText(v[name]))
+		}
+		return strings.Join(texts, ", ")
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[v]
+	}
+	text, _ := json.Marshal(value) // JSON before, so it cannot fail
+	return string(text)
+}
+
+// problemsOf returns the errors of a row as sentences, or which of its fields something else has changed.
+func problemsOf(row imports.PlanRow) (all []string) {
+	if row.Changed != nil {
+		all = append(all, "Not written: "+row.Changed.Reason)
+		for _, field := range row.Changed.Fields {
+			all = append(all, field+" has another value")
+		}
+		return all
+	}
+	for _, field := range slices.Sorted(maps.Keys(row.Problems)) {
+		for _, problem := range row.Problems[field] {
+			all = append(all, strings.TrimSpace(field+" "+problem))
+		}
+	}
+	return all
+}
+
+// ProgressText returns how many rows are done, in words.
+func (p importPage) ProgressText(f formatter) string {
+	if p.Progress.Of == nil {
+		return f.counted(p.Progress.Rows, "row", "rows") + " read"
+	}
+	return fmt.Sprintf("%s of %s", f.Count(p.Progress.Rows), f.counted(*p.Progress.Of, "row", "rows"))
+}
+
+// configureImport plans an import again, with the answers of a form.
+func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user) error {
+	i, err := p.Imports.Get(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	f := submitted(r)
+	if f.Get("reset") != "" {
+		return p.imports().after(w, r, u, p.Imports.Configure(r.Context(), u.Tenant.ID, i.ID, imports.Settings{}))
+	}
+	s := imports.Settings{
+		DateOrder: f.Get("date_order"), Decimal: f.Get("decimal"), Timezone: i.Settings.Timezone,
+		Channel: strings.TrimSpace(f.Get("channel")), MissingSKU: f.Get("missing_sku"), Refunds: f.Get("refunds"),
+		TaxIncluded: f.Get("tax_included"), RestoreZeros: f.Get("restore_zeros") != "",
+		Mapping: maps.Clone(i.Settings.Mapping),
+	}
+	for n, file := range (importPage{Import: i}).Mapped() {
+		mapping := map[string]string{}
+		for c, column := range file.Header {
+			mapping[column] = f.Get(fmt.Sprintf("map-%d-%d", n, c))
+		}
+		if f.Get(fmt.Sprintf("mapped-%d", n)) != "" {
+			if s.Mapping == nil {
+				s.Mapping = map[string]map[string]string{}
+			}
+			s.Mapping[file.Name] = mapping
+		}
+	}
+	err = p.Imports.Configure(r.Context(), u.Tenant.ID, i.ID, s)
+	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
+		fields := fieldErrors{}
+		for field, problems := range invalid {
+			fields[field] = "The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + "."
+		}
+		i.Settings = s // as the user filled in the form
+		for n, file := range i.Files {
+			if chosen := s.Mapping[file.Name]; chosen != nil {
+				i.Files[n].Mapping = chosen
+			}
+		}
+		return p.showImportWith(w, r, u, http.StatusUnprocessableEntity, i, fields)
+	}
+	return p.imports().after(w, r, u, err)
+}
+
+// downloadRefused sends the refused rows of an import as a file. Rows with data of customers need a recent password.
+func (p *Handler) downloadRefused(w http.ResponseWriter, r *http.Request, u user) error {
+	i, err := p.Imports.Get(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	send := func(w http.ResponseWriter, r *http.Request, u user) error { return p.sendRefused(w, r, u, i) }
+	if i.HasCustomers() {
+		send = p.withRecentPassword(admin, send)
+	}
+	return send(w, r, u)
+}
+
+func (p *Handler) sendRefused(w http.ResponseWriter, r *http.Request, u user, i imports.Import) error {
+	if i.HasCustomers() {
+		if err := p.logExport(r, u, i.RefusedFile()); err != nil {
+			return err
+		}
+	}
+	spool := admission.FromContext(r.Context()).NewSpool()
+	defer spool.Close()
+	if err := p.Imports.WriteRefused(r.Context(), u.Tenant.ID, i, spool); err != nil {
+		return err
+	}
+	spool.End(nil)
+	kind := "text/csv; charset=utf-8"
+	if strings.HasSuffix(i.RefusedFile(), ".zip") {
+		kind = "application/zip"
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+i.RefusedFile()+`"`)
+	w.Header().Set("Content-Length", strconv.FormatInt(spool.Size(), 10))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout))
+	_, _ = io.Copy(w, spool.Reader()) // fails only if the browser has disconnected
+	return nil
+}
+
+// sendArchive sends everything that the tenant owns as a file.
+func (p *Handler) sendArchive(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.SendArchive(w, r, *u.Tenant, p.by(r, u))
+}
+
+// formatNames are the formats of files in words.
+var formatNames = map[string]string{
+	"shopify_products": "Shopify products", "shopify_orders": "Shopify orders", "woocommerce_products": "WooCommerce products",
+	"woocommerce_orders": "WooCommerce orders", "square_items": "Square items", "square_transactions": "Square transactions", "square_sales": "Square item sales",
+	"etsy_orders": "Etsy sold orders", "etsy_items": "Etsy sold order items",
+	"spreadsheet_products": "Spreadsheet of products", "spreadsheet_orders": "Spreadsheet of orders",
+}
+
+// formatName returns the format of a file in words.
+func formatName(format string) string {
+	if format == "" {
+		return "Not recognised"
+	}
+	return cmp.Or(formatNames[format], "Storeroom "+strings.ReplaceAll(format, "_", " "))
+}
+
+// fieldNames are the fields of a mapping in words, where the words of the name are not enough.
+var fieldNames = map[string]string{
+	"sku": "SKU", "msrp": "List price", "upc": "Barcode", "placed_at": "Date of the order", "number": "Order number",
+	"time": "Time of the order", "line_total": "Total of the line", "discount": "Discount of the line",
+	"discount_total": "Discount of the order", "tax_total": "Tax of the order", "shipping_total": "Shipping of the order",
+	"refund": "Refunded amount", "refunded_at": "Date of the refund", "customer.id": "Customer id",
+	"customer.name": "Customer name", "customer.email": "Customer e-mail", "category_name": "Category",
+	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
+	"images": "Image URLs",
+}
+
+// fieldName returns a field of a mapping in words.
+func fieldName(field string) string {
+	return cmp.Or(fieldNames[field], title(strings.ReplaceAll(field, "_", " ")))
+}
+
+// mappingFields are the fields of a mapping: those of products, then those that only orders have.
+func mappingFields() []string {
+	fields := slices.Clone(imports.Fields[imports.Product])
+	for _, field := range imports.Fields[imports.Order] {
+		if !slices.Contains(fields, field) {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}

@@ -1,0 +1,55 @@
+package pages
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/storeroom/storeroom/keys"
+)
+
+func (p *Handler) showAccount(w http.ResponseWriter, _ *http.Request, u user) error {
+	return p.show(w, http.StatusOK, "account", u, nil)
+}
+
+type startPage struct {
+	Keys     []keys.Key // that are active
+	Selected keys.Key
+}
+
+// Assign returns the command that sets API_KEY. Another user may have chosen the name of the key: in single quotes, no
+// shell runs it. It is not a comment, because zsh runs comments.
+func (s startPage) Assign() string {
+	key := "your key"
+	if s.Selected.Name != "" {
+		key = "the key “" + strings.ReplaceAll(s.Selected.Name, "'", "’") + "”"
+	}
+	return "export API_KEY='paste " + key + " here'"
+}
+
+// Lacks returns the permission if a key is selected that does not allow it, or "".
+func (s startPage) Lacks(need keys.Permission) keys.Permission {
+	if s.Selected.ID == 0 || s.Selected.Permissions.Allow(need) {
+		return ""
+	}
+	return need
+}
+
+// showStart shows commands with the URL of this service and the name of a key.
+func (p *Handler) showStart(w http.ResponseWriter, r *http.Request, u user) error {
+	all, err := p.Keys.List(r.Context(), u.Tenant.ID)
+	if err != nil {
+		return err
+	}
+	var page startPage
+	for _, key := range all {
+		if !key.Active() {
+			continue
+		}
+		page.Keys = append(page.Keys, key)
+		if len(page.Keys) == 1 || strconv.FormatInt(key.ID, 10) == r.FormValue("key") {
+			page.Selected = key
+		}
+	}
+	return p.show(w, http.StatusOK, "start", u, page)
+}

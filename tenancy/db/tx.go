@@ -1,0 +1,342 @@
+package db
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const (
+	// maxTries bounds how often a transaction is run if PostgreSQL aborts it because of a deadlock or a serialization
+	// failure.
+	maxTries = 3
+	// retryPause, plus a random time up to the same length, lets the other transaction of a deadlock take the lock
+	// first.
+	retryPause = 50 * time.Millisecond
+)
+
+// Update runs one transaction in two batches: read queues the queries that lock and
+// select, write sees their results and queues the changes. An error of either
+// function or of PostgreSQL rolls everything back. The commit is part of the second
+// batch, so callbacks of its queries cannot prevent it. Both functions may be called
+// again after a deadlock, so they must not depend on state of an earlier call.
+func (db *DB) Update(ctx context.Context, tenant tenancy.ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	return db.UpdateInParts(ctx, tenant, read, func(b *pgx.Batch) (bool, error) { return false, write(b) })
+}
+
+// UpdateInParts is Update with a write that is called until it returns false. Each call queues a batch, so that not all
+// changes are in memory together.
+func (db *DB) UpdateInParts(
+	ctx context.Context, tenant tenancy.ID, read func(*pgx.Batch), write func(*pgx.Batch) (more bool, err error),
+) error {
+	return db.TxAfter(ctx, tenant, read, func(tx *Tx) error {
+		for more := true; more; {
+			batch := &pgx.Batch{}
+			var err error
+			if more, err = write(batch); err != nil {
+				return err
+			}
+			send := tx.Send
+			if !more {
+				send = tx.SendLast
+			}
+			if err := send(ctx, batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// setSnapshot allows more memory than other requests get, to sum up years of sales. The package comment explains the
+// rest.
+const setSnapshot = `
+	select set_config('app.tenant_id', $1, true),
+	       set_config('statement_timeout', $2, true),
+	       set_config('plan_cache_mode', $3, true),
+	       set_config('enable_hashjoin', 'on', true),
+	       set_config('enable_nestloop', 'off', true),
+	       set_config('enable_sort', 'off', true),
+	       set_config('work_mem', '32MB', true)`
+
+// Snapshot sends the queries that each queue adds as one batch, in a read-only
+// transaction that sees the tenant's rows at one moment, so that the figures of several
+// queries agree. Each query has the given timeout. Each queue may be called again if a replica fails.
+func (db *DB) Snapshot(
+	ctx context.Context, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues ...func(*pgx.Batch),
+) error {
+	if reading := db.readingOf(ctx); reading != nil {
+		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+			return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
+		})
+		if done {
+			return err
+		}
+	}
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		conn, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
+	})
+}
+
+func (db *DB) snapshot(
+	ctx context.Context, c *conn, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues []func(*pgx.Batch),
+) error {
+	var tx pgx.Tx
+	for i, queue := range queues {
+		batch := &pgx.Batch{}
+		if i == 0 {
+			db.queueSnapshot(batch, tenant)
+			batch.Queue(setSnapshot, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10), string(plan))
+		}
+		queue(batch)
+		if i == len(queues)-1 {
+			batch.Queue("commit")
+		}
+		results := c.SendBatch(ctx, batch)
+		if i == 0 {
+			tx = results.Tx()
+		}
+		if err := results.Close(); err != nil {
+			rollback(ctx, tx)
+			return err
+		}
+	}
+	return nil
+}
+
+// Tx is a transaction of a tenant, or a savepoint in its shared one.
+type Tx struct {
+	pgx.Tx
+
+	end   string // the statement that ends it, or "" if it needs none
+	ended bool
+}
+
+// Send sends a batch.
+func (tx *Tx) Send(ctx context.Context, batch *pgx.Batch) error {
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// SendLast sends a batch and commits, in one round trip. Nothing can follow.
+func (tx *Tx) SendLast(ctx context.Context, batch *pgx.Batch) error {
+	if tx.ended = true; tx.end != "" {
+		// PostgreSQL skips it after an error in the batch, and rolls back after an earlier one that was ignored.
+		batch.Queue(tx.end).Exec(func(tag pgconn.CommandTag) error {
+			if tag.String() == "ROLLBACK" {
+				return pgx.ErrTxCommitRollback
+			}
+			return nil
+		})
+	}
+	return tx.Send(ctx, batch)
+}
+
+// run adds the first queries to batch, sends it, and calls f, if it is not nil. It ends the transaction unless f has
+// ended it.
+func (tx *Tx) run(ctx context.Context, batch *pgx.Batch, first func(*pgx.Batch), f func(*Tx) error) error {
+	first(batch)
+	if f == nil {
+		return tx.SendLast(ctx, batch)
+	}
+	if batch.Len() > 0 {
+		if err := tx.Send(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return tx.call(ctx, f)
+}
+
+// call calls f, and ends the transaction unless f has ended it.
+func (tx *Tx) call(ctx context.Context, f func(*Tx) error) error {
+	if err := f(tx); err != nil || tx.ended || tx.end == "" {
+		return err
+	}
+	return tx.SendLast(ctx, &pgx.Batch{})
+}
+
+// Tx runs f in a transaction of the tenant, for work that needs more than two batches.
+// f may be called again after a deadlock.
+func (db *DB) Tx(ctx context.Context, tenant tenancy.ID, f func(pgx.Tx) error) error {
+	return db.TxAfter(ctx, tenant, func(*pgx.Batch) {}, func(tx *Tx) error { return f(tx) })
+}
+
+// TxAfter is Tx with queries that are sent with the begin of the transaction. f sees their results.
+func (db *DB) TxAfter(ctx context.Context, tenant tenancy.ID, first func(*pgx.Batch), f func(*Tx) error) error {
+	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
+		return shared.inSavepoint(ctx, first, f)
+	}
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		return Retry(ctx, maxTries, func() error {
+			begun, err := db.begin(ctx, tenant, first)
+			if err != nil {
+				return err
+			}
+			defer begun.conn.Release() // the pool drops a connection with an open transaction
+			tx := &Tx{Tx: begun.tx, end: "commit"}
+			// begun.tx does not see the commit of SendLast, so it must not be ended a second time.
+			if err = tx.call(ctx, f); err != nil {
+				rollback(ctx, begun.tx)
+			}
+			return err
+		})
+	})
+}
+
+// TxWithoutTenant runs f in a transaction, for the operator.
+func (db *DB) TxWithoutTenant(ctx context.Context, f func(pgx.Tx) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return pgx.BeginFunc(ctx, conn, f)
+}
+
+// SharedTx is a transaction that several store methods share: each method that is called with the context of Begin runs
+// in a savepoint of it. With an idempotency key, the work of a request and the record of its response commit together;
+// so do a part of a change plan and its result. InSnapshot uses one that only reads.
+type SharedTx struct {
+	tenant tenancy.ID
+	conn   *conn
+	tx     pgx.Tx
+	group  *group
+
+	readOnly bool // of InSnapshot
+	ended    bool
+}
+
+type sharedTxKey struct{}
+
+// Begin begins a shared transaction; queue adds its first queries. The caller must
+// end it with Commit or Rollback.
+func (db *DB) Begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (context.Context, *SharedTx, error) {
+	var shared *SharedTx
+	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
+		shared, err = db.begin(ctx, tenant, queue)
+		return err
+	})
+	if err != nil {
+		return ctx, nil, err
+	}
+	return context.WithValue(ctx, sharedTxKey{}, shared), shared, nil
+}
+
+func (db *DB) begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*SharedTx, error) {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{})
+	db.queueTenant(ctx, batch, tenant)
+	queue(batch)
+	results := conn.SendBatch(ctx, batch)
+	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group}
+	if err := results.Close(); err != nil {
+		shared.Rollback(ctx)
+		return nil, err
+	}
+	return shared, nil
+}
+
+// sharedTxOf returns the shared transaction of the tenant in ctx, or nil.
+func (db *DB) sharedTxOf(ctx context.Context, tenant tenancy.ID) *SharedTx {
+	if shared, _ := ctx.Value(sharedTxKey{}).(*SharedTx); shared != nil && shared.tenant == tenant && !db.isCentral {
+		return shared
+	}
+	return nil
+}
+
+// inSavepoint calls f in a savepoint, which begins with the first queries. They are also the last ones if f is nil.
+func (s *SharedTx) inSavepoint(ctx context.Context, first func(*pgx.Batch), f func(*Tx) error) error {
+	if s.readOnly {
+		return (&Tx{Tx: s.tx}).run(ctx, &pgx.Batch{}, first, f)
+	}
+	return s.group.withKeys(ctx, s.tenant, func() error {
+		return Retry(ctx, maxTries, func() error {
+			batch := &pgx.Batch{}
+			batch.Queue("savepoint work")
+			err := (&Tx{Tx: s.tx, end: "release savepoint work"}).run(ctx, batch, first, f)
+			if err != nil {
+				_, _ = s.tx.Exec(ctx, "rollback to savepoint work") // if this fails, so does the commit
+			}
+			return err
+		})
+	})
+}
+
+// Commit sends the queries that queue adds and commits.
+func (s *SharedTx) Commit(ctx context.Context, queue func(*pgx.Batch)) error {
+	batch := &pgx.Batch{}
+	queue(batch)
+	tx := Tx{Tx: s.tx, end: "commit"}
+	if err := tx.SendLast(ctx, batch); err != nil {
+		s.Rollback(ctx)
+		return err
+	}
+	s.ended = true
+	s.conn.Release()
+	return nil
+}
+
+// Rollback undoes everything. After Commit it does nothing.
+func (s *SharedTx) Rollback(ctx context.Context) {
+	if s.ended {
+		return
+	}
+	s.ended = true
+	defer s.conn.Release()
+	rollback(ctx, s.tx)
+}
+
+// rollback ends a transaction, even if ctx has ended.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_ = tx.Rollback(ctx) // the pool drops a connection that cannot roll back
+}
+
+// maxRestarts bounds how often work starts over. Clients that delete and create the same products all the time make many
+// attempts fail.
+const maxRestarts = 100
+
+// Restart waits for a random time before work starts over for the nth time because other transactions changed what it
+// had read. It returns false if the work must end with ErrBusy.
+func Restart(ctx context.Context, n int) bool {
+	if n > maxRestarts {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(rand.N(time.Duration(min(n, 20)) * time.Millisecond)):
+		return true
+	}
+}
+
+// Retry calls f up to tries times, with pauses, while PostgreSQL aborts it because of a
+// deadlock or a serialization failure. It returns that error when ctx ends.
+func Retry(ctx context.Context, tries int, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		if code := SQLState(err); try == tries || code != "40P01" && code != "40001" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPause + rand.N(retryPause)):
+		}
+	}
+}

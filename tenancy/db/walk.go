@@ -1,0 +1,132 @@
+package db
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// setReadOnce makes PostgreSQL read tables only in the order of an index, so that a page never reads all rows of the
+// tenant. PostgreSQL waits while the caller compresses and stores the rows, so its timeouts are longer than usual.
+const setReadOnce = `
+	select set_config('app.tenant_id', $1, true),
+	       set_config('statement_timeout', $2, true),
+	       set_config('idle_in_transaction_session_timeout', $2, true),
+	       set_config('enable_bitmapscan', 'off', true),
+	       set_config('enable_sort', 'off', true)`
+
+// InSnapshot calls f with a context in which all queries of the tenant see its rows at one moment, in one read-only
+// transaction. f holds a connection, so it must not wait for a client. Each query has the given timeout.
+func (db *DB) InSnapshot(ctx context.Context, tenant tenancy.ID, timeout time.Duration, f func(context.Context) error) error {
+	return db.inSnapshot(ctx, tenant, func(b *pgx.Batch) {
+		b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
+	}, f)
+}
+
+// ReadAtOnce is InSnapshot with the settings of Run, for a page of a list whose queries depend on each other. f may be
+// called again if a replica fails. In a transaction of Begin, each query sees what has been committed before it.
+func (db *DB) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context) error) error {
+	if db.sharedTxOf(ctx, tenant) != nil {
+		return f(ctx)
+	}
+	set := func(b *pgx.Batch) { b.Queue(setTenant, setting(tenant)) }
+	if reading := db.readingOf(ctx); reading != nil {
+		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+			shared, err := db.beginSnapshot(ctx, conn, tenant, set)
+			if err != nil {
+				return err
+			}
+			defer rollback(ctx, shared.tx)
+			return f(context.WithValue(ctx, sharedTxKey{}, shared))
+		})
+		if done {
+			return err
+		}
+	}
+	return db.inSnapshot(ctx, tenant, set, f)
+}
+
+func (db *DB) inSnapshot(ctx context.Context, tenant tenancy.ID, set func(*pgx.Batch), f func(context.Context) error) error {
+	var shared *SharedTx
+	err := db.atTenant(ctx, tenant, func(db *DB) error {
+		conn, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		if shared, err = db.beginSnapshot(ctx, conn, tenant, set); err != nil {
+			conn.Release()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer shared.Rollback(ctx)
+	return f(context.WithValue(ctx, sharedTxKey{}, shared))
+}
+
+// beginSnapshot begins a transaction with the settings that set adds.
+func (db *DB) beginSnapshot(ctx context.Context, c *conn, tenant tenancy.ID, set func(*pgx.Batch)) (*SharedTx, error) {
+	batch := &pgx.Batch{}
+	db.queueSnapshot(batch, tenant)
+	set(batch)
+	results := c.SendBatch(ctx, batch)
+	shared := &SharedTx{tenant: tenant, conn: c, tx: results.Tx(), group: db.group, readOnly: true}
+	if err := results.Close(); err != nil {
+		rollback(ctx, shared.tx)
+		return nil, err
+	}
+	return shared, nil
+}
+
+// Walk calls f with each row of a query that returns one page, and repeats the query with the position of the last row
+// until there are no more. The parameters of sql are the tenant and the position, which begins with first. f is called
+// while the rows arrive.
+func Walk[T any](
+	ctx context.Context, db *DB, tenant tenancy.ID, sql string, first []any, position func(T) []any, f func(T) error,
+) error {
+	db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
+	for at := first; at != nil; {
+		args := append([]any{tenant}, at...)
+		at = nil
+		err := db.Run(ctx, tenant, func(b *pgx.Batch) {
+			queueEach(b, func(row T) error {
+				at = position(row)
+				return f(row)
+			}, sql, args...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueEach adds a query to a batch and calls f with each of its rows. See QueueRows.
+func queueEach[T any](batch *pgx.Batch, f func(T) error, sql string, args ...any) {
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		var plan *rowPlan
+		for rows.Next() {
+			if plan == nil {
+				var err error
+				if plan, err = rowPlanOf(rows.Conn(), rows.FieldDescriptions(), reflect.TypeFor[T]()); err != nil {
+					return err
+				}
+			}
+			var row T
+			if err := plan.read(rows.RawValues(), reflect.ValueOf(&row).Elem()); err != nil {
+				return err
+			}
+			if err := f(row); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}

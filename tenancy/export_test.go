@@ -1,4 +1,0 @@
-package tenancy
-
-// TestReplicas makes the periodic test of replicas now.
-func (db *DB) TestReplicas() { db.replicas.test() }

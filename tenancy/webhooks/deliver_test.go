@@ -1,0 +1,1048 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/feed"
+)
+
+// shop is a tenant with its endpoints.
+type shop struct {
+	*dbtest.Database
+	tenant tenancy.ID
+	feed   *feed.Store
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	d := dbtest.New(t)
+	return &shop{d, d.MustTenant(t, "shop").ID, feed.New(d.DB, feed.MinRetention)}
+}
+
+// encodeIDs writes only the ids of entries.
+func encodeIDs(_ context.Context, _ tenancy.ID, _ bool, entries []feed.Entry) ([]json.RawMessage, error) {
+	texts := make([]json.RawMessage, len(entries))
+	for i, e := range entries {
+		texts[i] = json.RawMessage(`"` + e.ID + `"`)
+	}
+	return texts, nil
+}
+
+// start starts an instance that delivers with short times.
+func (s *shop) start(t *testing.T) *Store {
+	t.Helper()
+	hooks := s.instance()
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	return hooks
+}
+
+// instance returns an instance that does not deliver.
+func (s *shop) instance() *Store {
+	hooks := New(s.DB, s.feed, true)
+	hooks.timing = timing{50 * time.Millisecond, time.Second, time.Millisecond, 20 * time.Millisecond, time.Hour}
+	hooks.client.Timeout = 300 * time.Millisecond
+	return hooks
+}
+
+func (s *shop) mustCreate(t *testing.T, f Fields) Webhook {
+	t.Helper()
+	if f.Types == nil {
+		f.Types = []string{"seller"}
+	}
+	w, err := s.instance().Create(t.Context(), s.tenant, tenancy.Operator, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// mustChange creates a seller.
+func (s *shop) mustChange(t *testing.T, name string) {
+	t.Helper()
+	_, err := s.DB.Exec(t.Context(), s.tenant, `insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *shop) mustGet(t *testing.T, id int64) Webhook {
+	t.Helper()
+	w, err := s.instance().Get(t.Context(), s.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// mustList returns the ids of all sellers in the order of the feed.
+func (s *shop) mustList(t *testing.T) []string {
+	t.Helper()
+	var ids []string
+	for after := feed.Start; ; {
+		page, err := s.feed.Read(t.Context(), s.tenant, feed.Query{After: after, Types: []string{"seller"}, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Entries {
+			ids = append(ids, e.ID)
+		}
+		if after = page.Next; !page.HasMore {
+			return ids
+		}
+	}
+}
+
+func poll(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for begin := time.Now(); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begin) > 5*time.Minute {
+			t.Fatalf("after five minutes: not %s", what)
+		}
+	}
+}
+
+// received is a message that a receiver has accepted or refused.
+type received struct {
+	id   string
+	Type string
+	Data []string
+}
+
+// receiver is an endpoint that answers with the status that answer returns.
+type receiver struct {
+	*httptest.Server
+	mu       sync.Mutex
+	accepted []received
+	refused  []received
+}
+
+func newReceiver(t *testing.T, answer func(n int) int) *receiver {
+	t.Helper()
+	r := &receiver{}
+	n := 0
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		got := received{id: req.Header.Get("webhook-id")}
+		if err == nil {
+			err = json.Unmarshal(body, &got)
+		}
+		if err != nil {
+			t.Errorf("message %q: %v", body, err)
+		}
+		r.mu.Lock()
+		n++
+		status := answer(n)
+		if status/100 == 2 {
+			r.accepted = append(r.accepted, got)
+		} else {
+			r.refused = append(r.refused, got)
+		}
+		r.mu.Unlock()
+		if status == 0 { // longer than the timeout of the client
+			<-req.Context().Done()
+			return
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func always(status int) func(int) int { return func(int) int { return status } }
+
+// ids returns the ids of the accepted entries, without repetitions.
+func (r *receiver) ids() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []string
+	for _, m := range r.accepted {
+		for _, id := range m.Data {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Every receiver gets every entry at least once, and in the order of the feed, although receivers fail and time out,
+// instances are killed, and transactions commit late.
+func TestDeliveryInOrderDespiteFaults(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var receivers []*receiver
+	for i, size := range []int{1, 3, 100} {
+		r := newReceiver(t, func(int) int {
+			switch rand.N(8) {
+			case 0:
+				return 500
+			case 1:
+				return []int{0, 429, 302}[i]
+			}
+			return 204
+		})
+		receivers = append(receivers, r)
+		s.mustCreate(t, Fields{URL: &r.URL, BatchSize: &size})
+	}
+	for range 2 {
+		s.start(t)
+	}
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() {
+			for n := range 8 {
+				_, tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
+					b.Queue(`insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, fmt.Sprint(i, " ", n))
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(rand.N(100 * time.Millisecond)) // later transactions commit before
+				if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 6 { // instances that are killed while they have endpoints, some after they sent a message
+		s.killInstance(t)
+		time.Sleep(rand.N(200 * time.Millisecond))
+	}
+	writers.Wait()
+	var want []string
+	poll(t, "32 entries", func() bool { want = s.mustList(t); return len(want) == 32 })
+	for i, r := range receivers {
+		poll(t, "all entries arrive", func() bool { return len(r.ids()) >= len(want) })
+		if got := r.ids(); !slices.Equal(got, want) {
+			t.Errorf("receiver %d got %v, want %v", i, got, want)
+		}
+	}
+}
+
+// killInstance claims endpoints, sends the next messages, and does nothing more.
+func (s *shop) killInstance(t *testing.T) {
+	t.Helper()
+	killed := s.instance()
+	claims, err := killed.claim(t.Context(), 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range claims {
+		w := s.mustGet(t, c.Webhook)
+		if next, err := killed.next(t.Context(), c.Tenant, w, encodeIDs); err == nil && next.message != nil && rand.N(2) == 0 {
+			killed.send(t.Context(), w, *next.message)
+		}
+	}
+}
+
+// A retry is the same message, even if there are more entries now.
+func TestARetryIsTheSameMessage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, func(n int) int {
+		if n <= 3 {
+			return 503
+		}
+		return 200
+	})
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "first")
+	s.start(t)
+	poll(t, "a failure", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.refused) > 0 })
+	s.mustChange(t, "second")
+	poll(t, "both entries arrive", func() bool { return len(r.ids()) == 2 })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range append(r.refused, r.accepted[0]) {
+		if m.id != r.refused[0].id || !slices.Equal(m.Data, r.refused[0].Data) || !strings.HasPrefix(m.id, "msg_") {
+			t.Errorf("message %+v, want %+v again", m, r.refused[0])
+		}
+	}
+	var deliveries []Delivery
+	poll(t, "5 deliveries", func() bool {
+		var err error
+		if deliveries, err = s.instance().Deliveries(t.Context(), s.tenant, w.ID, nil, 10); err != nil {
+			t.Fatal(err)
+		}
+		return len(deliveries) == 5
+	})
+	for i, d := range deliveries {
+		want := []struct{ attempt, status int }{{1, 200}, {4, 200}, {3, 503}, {2, 503}, {1, 503}}[i]
+		if d.Attempt != want.attempt || *d.Status != want.status || d.Succeeded != (want.status == 200) || d.Entries != 1 {
+			t.Errorf("delivery %d: %+v, want %+v", i, d, want)
+		}
+	}
+}
+
+func TestEndpointsArePaused(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	gone, failing := newReceiver(t, always(410)), newReceiver(t, always(500))
+	first, second := s.mustCreate(t, Fields{URL: &gone.URL}), s.mustCreate(t, Fields{URL: &failing.URL})
+	third := s.mustCreate(t, Fields{URL: &failing.URL})
+	super := s.MustSuper(t)
+	_, err := super.Exec(t.Context(), `update webhooks set failing_since = now() - interval '2 hours' where id = $1`, second.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = super.Exec(t.Context(), `update webhooks set delivered_to = $2 where id = $1`, third.ID,
+		feed.Cursor{Epoch: 1, XID: 1, Seq: 1, Position: 1, Type: 1, Time: time.Unix(1, 0)}.String(s.tenant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start(t)
+	s.mustChange(t, "one")
+	for id, reason := range map[int64]string{first.ID: Gone, second.ID: Failing, third.ID: Expired} {
+		poll(t, "paused: "+reason, func() bool { return s.mustGet(t, id).State == Paused })
+		if w := s.mustGet(t, id); *w.PauseReason != reason || w.PausedAt == nil {
+			t.Errorf("webhook %d: %+v, want the reason %s", id, w, reason)
+		}
+	}
+	t.Run("and continue", func(t *testing.T) {
+		r := newReceiver(t, always(200))
+		active := Active
+		w, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, nil, first.ID, Fields{URL: &r.URL, State: &active}, nil)
+		if err != nil || w.State != Active || w.PauseReason != nil {
+			t.Fatalf("Change = %+v, %v", w, err)
+		}
+		poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+		if _, err := s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, nil, first.ID, feed.Start); err != nil {
+			t.Fatal(err)
+		}
+		poll(t, "it arrives again", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.accepted) == 2 })
+		if r.accepted[0].id == r.accepted[1].id {
+			t.Error("the replayed message has the same id, which a receiver may ignore")
+		}
+		if w, err = s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, nil, third.ID, feed.Now); err != nil || w.State != Active {
+			t.Errorf("Replay of an expired cursor = %+v, %v", w, err)
+		}
+	})
+}
+
+// A worker that lost its endpoint changes nothing.
+func TestALostClaimChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	hooks := s.instance()
+	s.mustChange(t, "one")
+	claims, err := hooks.claim(t.Context(), 1, 1)
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claim = %v, %v", claims, err)
+	}
+	if again, err := s.instance().claim(t.Context(), 1, 1); err != nil || len(again) != 0 {
+		t.Errorf("a second claim = %v, %v", again, err)
+	}
+	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, feed.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.DeliveredTo = "lost"
+	if err := hooks.release(t.Context(), claims[0], w, nil, 0); !errors.Is(err, errLost) {
+		t.Errorf("release = %v, want %v", err, errLost)
+	}
+	if got := s.mustGet(t, w.ID); got.DeliveredTo != replayed.DeliveredTo {
+		t.Errorf("the position is %q, want that of the replay", got.DeliveredTo)
+	}
+}
+
+// A node of a cluster that cannot be reached does not delay the endpoints of the others.
+func TestClaimsOfTheNodesThatCanBeReached(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	s.mustCreate(t, Fields{URL: &url})
+	hooks := s.instance()
+	down := errors.New("node w1 is down")
+	hooks.parts = func(ctx context.Context) ([]*db.DB, error) {
+		parts, err := s.DB.Parts(ctx)
+		return parts, errors.Join(err, down)
+	}
+	if claims, err := hooks.claim(t.Context(), 1, 1); len(claims) != 1 || !errors.Is(err, down) {
+		t.Errorf("claim = %v, %v; want one endpoint and %v", claims, err, down)
+	}
+}
+
+// The statement of an adjustment that is refused inserts no row into changes. One that inserts many queues one visit.
+func TestAStatementQueuesAVisitForItsChanges(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	s.mustCreate(t, Fields{URL: &url})
+	if dbtest.OnCitus() {
+		s.MustMove(t, s.tenant) // which creates the trigger again
+	}
+	for _, test := range []struct {
+		rows    string
+		visited int
+	}{{"where false", 0}, {"", 1}, {"from generate_series(1, 3)", 1}} {
+		before := s.due(t, "webhook_id is null", "1 day")
+		_, err := s.DB.Exec(t.Context(), s.tenant, `
+			insert into changes (tenant_id, epoch, action, types, ids)
+			select $1, feed_epoch($1), 'updated', '{product}', '{1}' `+test.rows, s.tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if visits := s.due(t, "webhook_id is null", "1 day") - before; visits != test.visited {
+			t.Errorf("the statement %q queued %d visits, want %d", test.rows, visits, test.visited)
+		}
+	}
+}
+
+// exec runs a statement as a superuser.
+func (s *shop) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := s.MustSuper(t).Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// due returns how many visits are queued before a time from now.
+func (s *shop) due(t *testing.T, condition, before string) (n int) {
+	t.Helper()
+	err := s.MustSuper(t).QueryRow(t.Context(), `
+		select count(*) from due_webhooks where `+condition+` and at < now() + $1::interval`, before).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// An endpoint without changes is visited once a day, and the queue keeps one row of it.
+func TestAnEndpointWithoutChangesIsNotVisited(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.start(t)
+	s.mustChange(t, "one")
+	poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+	poll(t, "released", func() bool { return time.Until(s.mustGet(t, w.ID).NextAttemptAt) > time.Hour })
+	if soon, all := s.due(t, "webhook_id is not null", "19 hours"), s.due(t, "webhook_id is not null", "2 days"); soon > 0 || all != 1 {
+		t.Errorf("%d visits are queued for today and %d in all, want 0 and 1", soon, all)
+	}
+}
+
+// A transaction that began before an endpoint was active does not queue it when it commits.
+func TestAChangeThatBeganBeforeTheEndpointArrives(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	for _, begin := range []func() int64{
+		func() int64 { return s.mustCreate(t, Fields{URL: &r.URL}).ID },
+		func() int64 {
+			w := s.mustCreate(t, Fields{URL: &r.URL, State: new(Paused)})
+			s.mustChange(t, "before")
+			if _, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, Fields{State: new(Active)}, nil); err != nil {
+				t.Fatal(err)
+			}
+			return w.ID
+		},
+	} {
+		_, tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
+			b.Queue(`insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, t.Name())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := begin()
+		if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
+			t.Fatal(err)
+		}
+		s.exec(t, `delete from due_webhooks where webhook_id is not null`) // it was visited before the commit
+		if due := s.due(t, "webhook_id is null", "61 seconds"); due == 0 {
+			t.Fatal("no visit is queued within a minute")
+		}
+		s.exec(t, `update due_webhooks set at = now()`)
+		hooks := s.start(t)
+		poll(t, "the entry arrives", func() bool { return len(r.ids()) > 0 })
+		hooks.Close()
+		r.mu.Lock()
+		r.accepted = nil
+		r.mu.Unlock()
+		s.exec(t, `delete from webhooks where id = $1`, id)
+		s.exec(t, `delete from sellers`)
+		s.exec(t, `delete from due_webhooks`)
+	}
+}
+
+// Endpoints that fail have half of the workers at most, so that they do not delay the others.
+func TestEndpointsThatFailDoNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	for range MaxWebhooks - 1 {
+		s.mustCreate(t, Fields{URL: &url})
+	}
+	s.exec(t, `update webhooks set attempts = 3, next_attempt_at = now() - interval '1 hour'`)
+	healthy := s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	only, err := hooks.claim(t.Context(), 1, 0)
+	if err != nil || len(only) != 1 || only[0].Webhook != healthy.ID {
+		t.Errorf("a claim without those that fail = %v, %v; want the other, %d", only, err, healthy.ID)
+	}
+	s.exec(t, `update webhooks set worker = null, lease_until = null, next_attempt_at = now() - interval '1 minute'`)
+	claims, err := hooks.claim(t.Context(), 10, 10)
+	failing := 0
+	for _, c := range claims {
+		if c.HasFailed {
+			failing++
+		}
+	}
+	if err != nil || failing != 2 || len(claims) != 3 {
+		t.Errorf("claim = %v, %v; want the other and two that fail", claims, err)
+	}
+}
+
+// A request that changes an endpoint delays only that one.
+func TestALockedEndpointIsClaimedLater(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	locked, other := s.mustCreate(t, Fields{URL: &url}), s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	tx, err := s.MustSuper(t).Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `update webhooks set next_attempt_at = now() where id = $1`, locked.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	claims, err := hooks.claim(t.Context(), 10, 10) // if it waited, its statement would end by its timeout
+	if err != nil || len(claims) != 1 || claims[0].Webhook != other.ID {
+		t.Errorf("claim = %v, %v; want webhook %d", claims, err, other.ID)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "a claim of the other", func() bool {
+		claims, err = hooks.claim(t.Context(), 10, 10)
+		return err != nil || len(claims) > 0
+	})
+	if err != nil || claims[0].Webhook != locked.ID {
+		t.Errorf("the next claim = %v, %v; want webhook %d", claims, err, locked.ID)
+	}
+}
+
+// A tenant must not take the disk and the workers of others with messages of one entry.
+func TestMessagesToAnEndpointHaveAnInterval(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var times []time.Time
+	r := newReceiver(t, func(int) int { times = append(times, time.Now()); return 200 })
+	s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)})
+	for i := range 5 {
+		s.mustChange(t, fmt.Sprint(i))
+	}
+	hooks := s.instance()
+	hooks.timing.interval = 100 * time.Millisecond
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	poll(t, "the entries arrive", func() bool { return len(r.ids()) == 5 })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if took := times[4].Sub(times[0]); took < 380*time.Millisecond {
+		t.Errorf("5 messages took %v, want 100 ms between them", took)
+	}
+}
+
+// Workers use few connections at a time.
+func TestWorkersLeaveConnectionsToRequests(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	hooks := s.instance()
+	if n := cap(hooks.queries); n != s.DB.MaxConns()/8 {
+		t.Errorf("workers may use %d of %d connections, want an eighth", n, s.DB.MaxConns())
+	}
+	for range cap(hooks.queries) {
+		hooks.queries <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := hooks.next(ctx, s.tenant, Webhook{}, encodeIDs); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("next = %v, want it to wait for another query", err)
+	}
+}
+
+// A failure after a success is the first of a new series.
+func TestASuccessEndsAFailure(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, func(n int) int {
+		if n == 1 {
+			return 200
+		}
+		return 500
+	})
+	w := s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)})
+	s.exec(t, `update webhooks set failing_since = now() - interval '2 hours'`)
+	s.mustChange(t, "one")
+	s.mustChange(t, "two")
+	s.start(t)
+	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts > 0 })
+	if got := s.mustGet(t, w.ID); got.State != Active || time.Since(*got.FailingSince) > time.Hour {
+		t.Errorf("after a success and a failure: %s, failing since %v", got.State, got.FailingSince)
+	}
+}
+
+// An alert must not fire because a tenant replays changes or ends a pause.
+func TestAReplayIsNoLag(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url, State: new(Paused)})
+	s.exec(t, `update webhooks set updated_at = now() - interval '1 day'`)
+	hour := time.Now().Add(-time.Hour)
+	if !s.mustGet(t, w.ID).hasWaitedFor(hour) {
+		t.Error("a change after the endpoint was changed is no lag")
+	}
+	hooks := s.instance()
+	resumed, err := hooks.Change(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, Fields{State: new(Active)}, nil)
+	if err != nil || resumed.hasWaitedFor(hour) {
+		t.Errorf("a change during a pause is lag, %v", err)
+	}
+	s.exec(t, `update webhooks set updated_at = now() - interval '1 day'`)
+	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, feed.Start)
+	if err != nil || replayed.hasWaitedFor(hour) {
+		t.Errorf("a replayed change is lag, %v", err)
+	}
+}
+
+// The worker of a changed endpoint may read entries and send a message before it notices.
+func TestAChangeWaitsForTheWorker(t *testing.T) {
+	t.Parallel()
+	if interruption < queryTimeout+timeout+5*time.Second || defaultTiming.lease < turn+3*queryTimeout+timeout {
+		t.Errorf("a worker may be at work for longer than the interruption, %v, or the lease, %v", interruption, defaultTiming.lease)
+	}
+}
+
+// The page sends all fields, also those that are the same.
+func TestTheSameURLDoesNotEndAFailure(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url, other := "https://example.com", "https://example.org"
+	w := s.mustCreate(t, Fields{URL: &url})
+	s.exec(t, `update webhooks set failing_since = now(), attempts = 1`)
+	for _, c := range []struct {
+		url     *string
+		isReset bool
+	}{{nil, false}, {&url, false}, {&other, true}} {
+		got, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, Fields{URL: c.url}, nil)
+		if err != nil || (got.FailingSince == nil) != c.isReset {
+			t.Errorf("Change to %v: failing since %v, %v; want a reset: %t", c.url, got.FailingSince, err, c.isReset)
+		}
+	}
+}
+
+// Four endpoints of a tenant have workers at a time, across both instances.
+func TestATenantHasFourWorkers(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	for range 6 {
+		s.mustCreate(t, Fields{URL: &url})
+	}
+	s.mustChange(t, "one")
+	one, other := s.instance(), s.instance()
+	one.timing.lease, other.timing.lease = time.Minute, time.Minute
+	first, err := one.claim(t.Context(), 3, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second []claim
+	poll(t, "a claim of the rest", func() bool { // after the second in which it is not asked again
+		second, err = other.claim(t.Context(), 10, 10)
+		return err != nil || len(second) > 0
+	})
+	if err != nil || len(first) != 3 || len(second) != 1 {
+		t.Errorf("claims: %d and %d, %v; want 3 and 1", len(first), len(second), err)
+	}
+}
+
+func TestATenantHasTwentyWebhooks(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	for range MaxWebhooks {
+		s.mustCreate(t, Fields{URL: &url})
+	}
+	_, err := s.instance().Create(t.Context(), s.tenant, tenancy.Operator, Fields{URL: &url, Types: []string{"seller"}}, nil)
+	if _, invalid := errors.AsType[tenancy.InvalidError](err); !invalid {
+		t.Errorf("the 21st webhook: %v, want an InvalidError", err)
+	}
+}
+
+func TestATestIsSentAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(202))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	d, err := s.instance().Test(t.Context(), s.tenant, nil, w.ID)
+	if err != nil || !d.Succeeded || *d.Status != 202 || d.Type != "test" || d.ID == 0 {
+		t.Errorf("Test = %+v, %v", d, err)
+	}
+	if r.accepted[0].Type != "test" || len(r.accepted[0].Data) != 0 {
+		t.Errorf("the message is %+v", r.accepted[0])
+	}
+}
+
+// Old deliveries are not shown, and their partition is emptied before it is used again.
+func TestOldDeliveriesAreDeleted(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	_, err := s.MustSuper(t).Exec(t.Context(), `
+		insert into webhook_deliveries (tenant_id, webhook_id, at, slot, message_id, type, entries, attempt, succeeded,
+		                                latency_ms, response)
+		select $1, $2, now() - interval '1 day' * age,
+		       ((now() at time zone 'UTC')::date - age - date '2000-01-01') / 10 % 6,
+		       age::text, 'test', 0, 1, true, 1, ''
+		  from generate_series(0, 49) age`, s.tenant, w.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := s.instance()
+	if err := hooks.DeleteOld(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := hooks.Deliveries(t.Context(), s.tenant, w.ID, nil, 100)
+	if err != nil || len(shown) != 30 {
+		t.Errorf("%d deliveries are shown, %v; want 30", len(shown), err)
+	}
+	var kept int
+	err = s.MustSuper(t).QueryRow(t.Context(), `select count(*) from webhook_deliveries`).Scan(&kept)
+	if err != nil || kept < 31 || kept > 40 {
+		t.Errorf("%d deliveries are kept, %v; want 31 to 40", kept, err)
+	}
+}
+
+// The list of deliveries must not become slow because old ones are not deleted yet.
+func TestTheListOfDeliveriesReadsFourPartitions(t *testing.T) {
+	t.Parallel()
+	dbtest.SkipOnCitus(t, "the coordinator has no deliveries")
+	s := newShop(t)
+	var plan []string
+	err := s.DB.Run(t.Context(), s.tenant, func(b *pgx.Batch) {
+		explain := b.Queue(`explain (costs off) `+readDeliveries, s.tenant, 1, nil, 26, Retention)
+		explain.Query(func(rows pgx.Rows) (err error) {
+			plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(plan, "\n")
+	if n := strings.Count(text, "Index Scan Backward using webhook_deliveries_"); n != 4 {
+		t.Errorf("the plan reads %d partitions, want 4:\n%s", n, text)
+	}
+}
+
+// A graceful shutdown sends no next message, and stores the outcome of the current one.
+func TestAShutdownWaitsForDeliveries(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	began, end := make(chan struct{}, 9), make(chan struct{})
+	r := newReceiver(t, func(int) int { began <- struct{}{}; <-end; return 200 })
+	w := s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)})
+	s.mustChange(t, "one")
+	s.mustChange(t, "two")
+	hooks := s.instance()
+	hooks.client.Timeout, hooks.timing.lease = time.Minute, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	<-began
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := hooks.Shutdown(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown while a message is sent = %v, want %v", err, context.DeadlineExceeded)
+	}
+	close(end)
+	if err := hooks.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown = %v", err)
+	}
+	deliveries, err := hooks.Deliveries(t.Context(), s.tenant, w.ID, nil, 10)
+	if err != nil || len(deliveries) != 1 || !deliveries[0].Succeeded {
+		t.Errorf("deliveries: %+v, %v; want one that succeeded", deliveries, err)
+	}
+}
+
+// A shutdown can begin while a claim waits for the database. Then nothing is sent, and another instance continues.
+func TestAShutdownSendsNothingThatIsClaimedLater(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, func(int) int { return 200 })
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	claims, err := hooks.claim(t.Context(), 1, 1)
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claim = %v, %v", claims, err)
+	}
+	if err := hooks.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown = %v", err)
+	}
+	hooks.work(t.Context(), claims[0], encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if ids := r.ids(); len(ids) != 0 {
+		t.Errorf("after the shutdown, the receiver got %v", ids)
+	}
+	if got := s.mustGet(t, w.ID); got.Attempts != 0 {
+		t.Errorf("the message that was not sent counts as %d failures", got.Attempts)
+	}
+	other := s.instance()
+	claims = nil
+	for end := time.Now().Add(time.Minute); len(claims) == 0; time.Sleep(20 * time.Millisecond) {
+		claims, err = other.claim(t.Context(), 1, 1) // transactions of other tests delay the feed
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("another instance claims %v, %v; want the endpoint", claims, err)
+		}
+	}
+}
+
+// A shutdown interrupts a slow receiver, and another instance continues at once.
+func TestAShutdownReleasesEndpoints(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	began := make(chan struct{}, 1)
+	r := newReceiver(t, func(n int) int {
+		if n == 1 {
+			began <- struct{}{}
+			return 0
+		}
+		return 200
+	})
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.lease, hooks.client.Timeout = time.Minute, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	<-began
+	begin := time.Now()
+	hooks.Close()
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	if got := s.mustGet(t, w.ID); got.Attempts != 0 {
+		t.Errorf("the interrupted message counts as %d failures", got.Attempts)
+	}
+	s.start(t)
+	begin = time.Now()
+	poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+	if took := time.Since(begin); took > 30*time.Second { // the lease was a minute
+		t.Errorf("the other instance took %v", took)
+	}
+}
+
+// If Storeroom cannot read the objects of a message, the attempt fails: the list of deliveries shows it, the next
+// attempt waits, and the endpoint is paused in the end.
+func TestAMessageThatCannotBeMadeFails(t *testing.T) {
+	t.Parallel()
+	for name, encode := range map[string]func() error{
+		"an error": func() error { return errors.New("too slow") },
+		"a panic":  func() error { panic("a fault") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkFailure(t, func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
+				return nil, encode()
+			})
+		})
+	}
+}
+
+func checkFailure(t *testing.T, encode Encode) {
+	t.Helper()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.pause = time.Hour
+	hooks.Start(t.Context(), encode, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts == 1 })
+	if got := s.mustGet(t, w.ID); got.FailingSince == nil || time.Until(got.NextAttemptAt) < 5*time.Minute {
+		t.Errorf("failing since %v, next attempt at %v; want a pause", got.FailingSince, got.NextAttemptAt)
+	}
+	deliveries, err := hooks.Deliveries(t.Context(), s.tenant, w.ID, nil, 10)
+	if err != nil || len(deliveries) != 1 || deliveries[0].Succeeded || *deliveries[0].Error != unreadable ||
+		deliveries[0].Entries != 1 {
+		t.Errorf("deliveries: %+v, %v; want one that failed", deliveries, err)
+	}
+}
+
+// Slow messages of a tenant leave queries to others.
+func TestATenantLeavesQueriesToOthers(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	other := s.MustTenant(t, "other").ID
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	began, end := make(chan struct{}, 9), make(chan struct{})
+	slow := func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
+		began <- struct{}{}
+		<-end
+		return nil, errors.New("slow")
+	}
+	poll(t, "the entry is visible", func() bool {
+		next, err := hooks.next(t.Context(), s.tenant, w, encodeIDs)
+		return err == nil && next.message != nil
+	})
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() { _, _ = hooks.next(t.Context(), s.tenant, w, slow) })
+	}
+	for range hooks.shares.each {
+		<-began
+	}
+	if hooks.shares.each >= cap(hooks.queries) || len(hooks.queries) != hooks.shares.each {
+		t.Errorf("a tenant has %d of %d queries", len(hooks.queries), cap(hooks.queries))
+	}
+	ofOther := w // the workers read w
+	ofOther.DeliveredTo = feed.Start.String(other)
+	if _, err := hooks.next(t.Context(), other, ofOther, encodeIDs); err != nil {
+		t.Errorf("the message of another tenant: %v", err)
+	}
+	close(end)
+	workers.Wait()
+	if len(hooks.shares.tenants) > 0 {
+		t.Errorf("slots of %d tenants are kept", len(hooks.shares.tenants))
+	}
+}
+
+// A worker knows the secrets of its turn, so a rotation ends it.
+func TestMessagesAfterARotationHaveBothSignatures(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	hooks := s.instance()
+	var id int64
+	var counts []int
+	var mu sync.Mutex
+	r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if counts = append(counts, len(strings.Fields(req.Header.Get("webhook-signature")))); len(counts) == 1 {
+			if _, err := hooks.Rotate(t.Context(), s.tenant, tenancy.Operator, nil, id); err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	t.Cleanup(r.Close)
+	id = s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)}).ID
+	for i := range 3 {
+		s.mustChange(t, fmt.Sprint(i))
+	}
+	hooks.client.Timeout, hooks.timing.lease = time.Minute, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	poll(t, "all messages and the first again", func() bool { mu.Lock(); defer mu.Unlock(); return len(counts) == 4 })
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(counts, []int{1, 2, 2, 2}) {
+		t.Errorf("the messages have %v signatures, want 2 after the first", counts)
+	}
+}
+
+// A retry does not read entries of other types again, and a turn without a message does not end a failure.
+func TestAFailureStoresThePositionBeforeIt(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(500))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.exec(t, fmt.Sprintf(`
+		do $$ begin
+			for n in 1..1100 loop
+				insert into categories (tenant_id, name) values (%d, n::text);
+			end loop;
+		end $$`, s.tenant))
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.pause, hooks.timing.lease = time.Hour, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts == 1 })
+	hooks.Close()
+	failed := s.mustGet(t, w.ID)
+	if failed.DeliveredTo == w.DeliveredTo {
+		t.Error("the position is still before the entries of other types")
+	}
+	s.exec(t, `update webhooks set next_attempt_at = now()`)
+	hooks = s.instance()
+	hooks.timing.lease = time.Minute
+	claims, err := hooks.claim(t.Context(), 1, 1)
+	if err == nil && len(claims) == 1 {
+		err = hooks.release(t.Context(), claims[0], failed, nil, 0)
+	}
+	if got := s.mustGet(t, w.ID); err != nil || got.Attempts != 1 || got.MessageEnd == nil {
+		t.Errorf("after a turn without a message: %d attempts of a message to %v, %v; want 1", got.Attempts, got.MessageEnd, err)
+	}
+}
+
+// A transaction of many statements queues each tenant, and does so once for one tenant.
+func TestATransactionQueuesATenantOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.SkipOnCitus(t, "the tenants are on different nodes")
+	s := newShop(t)
+	other := &shop{s.Database, s.MustTenant(t, "other").ID, s.feed}
+	url := "https://example.com"
+	s.mustCreate(t, Fields{URL: &url})
+	other.mustCreate(t, Fields{URL: &url})
+	insert := func(to *shop, name string) string {
+		return fmt.Sprintf(`
+			set local app.tenant_id = %[1]d;
+			insert into sellers (tenant_id, name) values (%[1]d, '%[2]s');`, to.tenant, name)
+	}
+	for _, c := range []struct {
+		name, sql            string
+		wantShop, wantOthers int
+	}{
+		{"one tenant", insert(s, "a") + insert(s, "b") + insert(s, "c"), 1, 0},
+		{"the next transaction", insert(s, "d"), 1, 0},
+		{"two tenants", insert(s, "e") + insert(other, "e"), 1, 1},
+		{"a savepoint", `savepoint one;` + insert(s, "g") + `rollback to one;` + insert(s, "h"), 1, 0},
+	} {
+		s.exec(t, `delete from due_webhooks`)
+		tx, err := s.MustSuper(t).Begin(t.Context())
+		if err == nil {
+			_, err = tx.Exec(t.Context(), c.sql)
+		}
+		if err == nil {
+			err = tx.Commit(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := func(to *shop) int { return s.due(t, fmt.Sprintf("tenant_id = %d", to.tenant), "1 minute") }
+		if of(s) != c.wantShop || of(other) != c.wantOthers {
+			t.Errorf("%s: %d and %d visits, want %d and %d", c.name, of(s), of(other), c.wantShop, c.wantOthers)
+		}
+	}
+}
