@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -246,6 +247,13 @@ func (a *testAPI) send(t testing.TB, c call) reply {
 
 var testClient = &http.Client{Transport: &http.Transport{
 	MaxIdleConnsPerHost: 400, ExpectContinueTimeout: 5 * time.Second,
+	DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil { // Linux would let a buffer grow until it has a whole export
+			err = conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+		}
+		return conn, err
+	},
 }}
 
 // checkResponse compares a response with the document and checks the headers of every response.

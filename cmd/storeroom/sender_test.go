@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -26,6 +27,13 @@ func newSender(t *testing.T, base, key string) sender {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil { // Linux would let a buffer grow until it has a whole export
+			err = conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+		}
+		return conn, err
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return sender{&http.Client{Transport: transport}, base, key}
 }
