@@ -200,7 +200,7 @@ func TestAFullFolderForTemporaryFilesRefusesOnlyWhatNeedsIt(t *testing.T) {
 		c.must(t, "GET", fmt.Sprint("/api/imports/", imported.ID), nil, &imported)
 		return imported.State
 	}
-	p.awaitLine(t, `"msg":"a change plan waits for disk space"`, 0, time.Minute)
+	p.awaitLine(t, `"msg":"a change plan waits for room"`, 0, time.Minute)
 	if now := state(); now != "planning" {
 		t.Errorf("the import is %s while the disk is full, want planning", now)
 	}
