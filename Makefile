@@ -40,7 +40,7 @@ test: test-servers ## run all tests against temporary servers
 # does not need its modules.
 test-ops: export PATH := $(CURDIR)/bin:$(PATH)
 test-ops: go ## run the operational tests: servers killed under load, rolling restart, replicas and failover, PgBouncer, the previous release, Redis Cluster, S3, attacks (30 to 90 minutes)
-	@sh deploy/local/install.sh postgresql redis haproxy pgbouncer prometheus shellcheck systemd
+	@sh deploy/local/install.sh postgresql redis haproxy nginx caddy pgbouncer prometheus shellcheck systemd
 	GOBIN='$(CURDIR)/bin' go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
 	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -parallel 1 -timeout 60m -run "^Test(PlansDo|AReaderOfChanges|Released)" ./api ./reports && \

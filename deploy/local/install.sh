@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs packages for private servers and tests:
-# install.sh [postgresql] [redis] [chromium] [haproxy] [pgbouncer] [prometheus] [shellcheck] [systemd] [npm]
+# install.sh [postgresql] [redis] [chromium] [haproxy] [nginx] [caddy] [pgbouncer] [prometheus] [shellcheck] [systemd] [npm]
 #
 # Prints and changes nothing if everything is installed. Otherwise it installs the
 # distribution's packages, as root with apt-get, and prevents them from starting servers or
@@ -50,6 +50,11 @@ have_haproxy() {
 }
 
 # Debian installs it in a directory that is only in root's PATH.
+have_nginx() {
+    command -v nginx >/dev/null || [ -x /usr/sbin/nginx ]
+}
+
+# Debian installs it in a directory that is only in root's PATH.
 have_pgbouncer() {
     command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ]
 }
@@ -72,6 +77,8 @@ need_postgres=no
 need_redis=no
 need_chromium=no
 need_haproxy=no
+need_nginx=no
+need_caddy=no
 need_pgbouncer=no
 need_prometheus=no
 need_shellcheck=no
@@ -83,13 +90,15 @@ for name in "$@"; do
     redis) have_redis || need_redis=yes ;;
     chromium) have_chromium || need_chromium=yes ;;
     haproxy) have_haproxy || need_haproxy=yes ;;
+    nginx) have_nginx || need_nginx=yes ;;
+    caddy) command -v caddy >/dev/null || need_caddy=yes ;;
     pgbouncer) have_pgbouncer || need_pgbouncer=yes ;;
     prometheus) have_prometheus || need_prometheus=yes ;;
     shellcheck) command -v shellcheck >/dev/null || need_shellcheck=yes ;;
     systemd) have_systemd || need_systemd=yes ;;
     npm) have_npm || need_npm=yes ;;
     *)
-        echo "install.sh: unknown name $name: it knows postgresql, redis, chromium, haproxy, pgbouncer, prometheus, shellcheck, systemd and npm" >&2
+        echo "install.sh: unknown name $name: it knows postgresql, redis, chromium, haproxy, nginx, caddy, pgbouncer, prometheus, shellcheck, systemd and npm" >&2
         exit 2
         ;;
     esac
@@ -100,6 +109,8 @@ packages=
 [ $need_redis = no ] || packages="$packages redis-server"
 [ $need_chromium = no ] || packages="$packages chromium"
 [ $need_haproxy = no ] || packages="$packages haproxy"
+[ $need_nginx = no ] || packages="$packages nginx"
+[ $need_caddy = no ] || packages="$packages caddy"
 [ $need_pgbouncer = no ] || packages="$packages pgbouncer"
 [ $need_prometheus = no ] || packages="$packages prometheus"
 [ $need_shellcheck = no ] || packages="$packages shellcheck"
@@ -115,6 +126,8 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     [ -n "$missing" ] || or=
     [ $need_chromium = no ] || missing="${missing:+$missing and }Chromium (or Google Chrome) on the PATH"
     [ $need_haproxy = no ] || missing="${missing:+$missing and }HAProxy"
+    [ $need_nginx = no ] || missing="${missing:+$missing and }nginx"
+    [ $need_caddy = no ] || missing="${missing:+$missing and }Caddy"
     [ $need_pgbouncer = no ] || missing="${missing:+$missing and }PgBouncer"
     [ $need_prometheus = no ] || missing="${missing:+$missing and }promtool of Prometheus"
     [ $need_shellcheck = no ] || missing="${missing:+$missing and }ShellCheck"
