@@ -16,7 +16,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
-// The pages of package pages are not compressed: from the sizes of compressed pages, an attacker who can add text
+// The pages for signed-in users are not compressed: from the sizes of compressed pages, an attacker who can add text
 // to them could guess their form token (BREACH). Responses of the API are safe, because a browser does not send keys
 // with requests of other sites.
 

@@ -22,7 +22,9 @@ const setReadOnce = `
 
 // InSnapshot calls f with a context in which all queries of the tenant see its rows at one moment, in one read-only
 // transaction. f holds a connection, so it must not wait for a client. Each query has the given timeout.
-func (db *DB) InSnapshot(ctx context.Context, tenant tenancy.ID, timeout time.Duration, f func(context.Context) error) error {
+func (db *DB) InSnapshot(
+	ctx context.Context, tenant tenancy.ID, timeout time.Duration, f func(context.Context) error,
+) error {
 	return db.inSnapshot(ctx, tenant, func(b *pgx.Batch) {
 		b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
 	}, f)
@@ -51,7 +53,9 @@ func (db *DB) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.
 	return db.inSnapshot(ctx, tenant, set, f)
 }
 
-func (db *DB) inSnapshot(ctx context.Context, tenant tenancy.ID, set func(*pgx.Batch), f func(context.Context) error) error {
+func (db *DB) inSnapshot(
+	ctx context.Context, tenant tenancy.ID, set func(*pgx.Batch), f func(context.Context) error,
+) error {
 	var shared *SharedTx
 	err := db.atTenant(ctx, tenant, func(db *DB) error {
 		conn, err := db.acquire(ctx)

@@ -44,7 +44,9 @@ func auditArgs(tenant tenancy.ID, by tenancy.Actor, e Entry) []any {
 // LogExport records that somebody exports data of customers, before the first byte is sent. It stores the names of the
 // parameters that select the data, but not their values, which can contain the name of a customer. The names must be
 // known ones: others can contain anything.
-func LogExport(ctx context.Context, pool *db.DB, tenant tenancy.ID, by tenancy.Actor, file string, filters ...string) error {
+func LogExport(
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, by tenancy.Actor, file string, filters ...string,
+) error {
 	e := Entry{Action: "customer.export", Target: file}
 	if slices.Sort(filters); len(filters) > 0 {
 		e.Details = map[string]any{"filters": filters}
@@ -67,14 +69,18 @@ type Logged struct {
 
 // AuditLog returns a page of a tenant's log, the newest entry first, and the total.
 // action is a prefix: "key." selects all actions on keys, "" selects everything.
-func AuditLog(ctx context.Context, pool *db.DB, tenant tenancy.ID, action string, page, perPage int) ([]Logged, int64, error) {
+func AuditLog(
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, action string, page, perPage int,
+) ([]Logged, int64, error) {
 	if pool.OnCluster() {
 		return clusterAuditLog(ctx, pool, tenant, action, page, perPage)
 	}
 	return auditLog(ctx, pool, tenant, action, (page-1)*perPage, perPage)
 }
 
-func auditLog(ctx context.Context, pool *db.DB, tenant tenancy.ID, action string, offset, limit int) ([]Logged, int64, error) {
+func auditLog(
+	ctx context.Context, pool *db.DB, tenant tenancy.ID, action string, offset, limit int,
+) ([]Logged, int64, error) {
 	var found []Logged
 	var counts []struct{ Count int64 }
 	err := pool.Run(ctx, tenant, func(batch *pgx.Batch) {

@@ -36,10 +36,10 @@ func (k Kind) Verify(
 			if want := searchtext.Text(s.Fields...); len(different) < limit && !s.IsWaiting &&
 				(s.Text == nil || *s.Text != want) {
 				d := tenancy.Difference{ // without the texts, which can be personal data
-					What: fmt.Sprintf("%s %d", k.Name, s.ID), Figure: "search text", Stored: "missing", Facts: "another one",
+					What: fmt.Sprintf("%s %d", k.Name, s.ID), Figure: "search text", Stored: "missing", Facts: "that of its fields",
 				}
 				if s.Text != nil {
-					d.Stored = "there"
+					d.Stored = "differs"
 				}
 				different = append(different, d)
 			}
