@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 // readerTimeout is how long a client may take to accept one part of a download.
@@ -27,7 +29,6 @@ type download struct {
 
 	coding     *coding // nil if the file is not compressed
 	compressor compressor
-	release    func() // of the memory of the compressor
 }
 
 // stream sends the output of write.
@@ -57,19 +58,19 @@ func (d *download) stream(state *requestState, write func(io.Writer) error) erro
 func (d *download) readAhead(
 	r *http.Request, write func(context.Context, io.Writer) error, rest ...func(context.Context, io.Writer) error,
 ) error {
-	spool := stateOf(r).ticket.NewSpool()
-	defer spool.Close()
+	ahead := spool.New(stateOf(r).ticket)
+	defer ahead.Close()
 	ctx, cancel := context.WithCancel(r.Context())
 	var writer sync.WaitGroup
 	defer writer.Wait()
 	defer cancel()
-	writer.Go(func() { spool.End(writeSpool(ctx, spool, write)) })
+	writer.Go(func() { ahead.End(writeSpool(ctx, ahead, write)) })
 	return d.stream(stateOf(r), func(to io.Writer) error {
-		if _, err := io.Copy(to, spool.Reader()); err != nil {
+		if _, err := io.Copy(to, ahead.Reader()); err != nil {
 			return err
 		}
 		writer.Wait()
-		if err := spool.Close(); err != nil {
+		if err := ahead.Close(); err != nil {
 			return err
 		}
 		for _, write := range rest {
@@ -142,27 +143,19 @@ func (d *download) isCompressed() bool {
 	return d.contentType == contentTypes[xlsxFormat] || d.contentType == zipType
 }
 
-// beginCompression compresses the file if the client accepts it and a compressor is free. first is the
-// size of the first part.
+// beginCompression compresses the file if the client accepts it. first is the size of the first part.
 func (d *download) beginCompression(first int) {
 	if d.isCompressed() {
 		return
 	}
-	c := codingOf(d.w, first)
-	if c == nil {
-		return
+	if c := codingOf(d.w, first); c != nil {
+		d.coding, d.compressor = c, c.get(d.w)
 	}
-	release, ok := d.w.(*recorder).ticket.TryCompressor()
-	if !ok {
-		return
-	}
-	d.coding, d.compressor, d.release = c, c.get(d.w), release
 }
 
 func (d *download) endCompression() {
 	if d.coding != nil {
 		d.coding.put(d.compressor)
-		d.release()
 	}
 }
 

@@ -2,14 +2,13 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
+	"runtime"
 	"strconv"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -63,17 +62,13 @@ const largePart = 64 << 10
 // encoding/json copies each object once for each level of nesting.
 type encoder struct {
 	bytes.Buffer
-	ctx  context.Context
-	turn *admission.Turn
 	part int // the length at which the current part ends
 }
 
 // writeLarge sends a response that may be large. It encodes v before it sends the status, as writeJSON does.
 func writeLarge(w http.ResponseWriter, r *http.Request, status int, v jsonObject) error {
-	e := encoder{ctx: r.Context(), turn: admission.FromContext(r.Context()).Turn(), part: largePart}
-	err := e.add(v)
-	e.turn.End()
-	if err != nil {
+	e := encoder{part: largePart}
+	if err := e.add(v); err != nil {
 		return err
 	}
 	e.WriteByte('\n')
@@ -148,11 +143,9 @@ func (e *encoder) addArray(elements array) error {
 		if err := e.add(v); err != nil {
 			return err
 		}
-		if e.turn != nil && e.Len() >= e.part {
+		if e.Len() >= e.part {
 			e.part = e.Len() + largePart
-			if err := e.turn.Next(e.ctx); err != nil {
-				return err
-			}
+			runtime.Gosched() // requests that need little of the CPU run first
 		}
 	}
 	e.WriteByte(']')

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -186,12 +185,8 @@ func (s shop) mustExport(t *testing.T, format string) fstest.MapFS {
 		var b bytes.Buffer
 		err := export.CSV(&b, sheet)
 		if format == "xlsx" {
-			var file *export.File
 			b.Reset()
-			if file, err = export.XLSX(t.Context(), sheet); err == nil {
-				_, err = io.Copy(&b, file)
-				err = errors.Join(err, file.Close())
-			}
+			err = export.WriteWorkbook(t.Context(), &b, sheet)
 		}
 		if err != nil {
 			t.Fatal(err)

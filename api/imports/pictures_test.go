@@ -17,9 +17,9 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
@@ -123,7 +123,7 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 	waiting := with(1 << 30)
 	waiting.Wait = func(context.Context, tenancy.ID) (func(), error) {
 		if busy--; busy >= 0 {
-			return nil, fmt.Errorf("%w: pictures", admission.ErrBusy)
+			return nil, fmt.Errorf("%w: pictures", limits.ErrBusy)
 		}
 		return func() {}, nil
 	}

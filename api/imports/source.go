@@ -14,6 +14,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy/csvcell"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 const (
@@ -81,7 +82,12 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		if err := context.Cause(ctx); err != nil {
 			return table.Row{}, fmt.Errorf("stopped after line %d of %s: %w", r.line, r.Name, err)
 		}
+		release, err := limits.FromContext(ctx).Take(ctx, limits.CPU, 1)
+		if err != nil {
+			return table.Row{}, err
+		}
 		row, err := r.rows.Next()
+		release()
 		if err != nil {
 			return row, r.readError(r.line, err)
 		}

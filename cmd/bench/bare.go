@@ -19,8 +19,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -32,8 +32,8 @@ type bare struct {
 	db      *db.DB
 	super   *db.DB // reads the schema bench
 	limiter *ratelimit.Limiter
-	shares  *admission.Controller // of connections, for writes
-	tenants sync.Map              // tenancy.ID by the SHA-256 of the key
+	shares  *limits.Limits // of connections, for writes
+	tenants sync.Map       // tenancy.ID by the SHA-256 of the key
 }
 
 func (b *bare) admit(s shop) { b.tenants.Store(sha256.Sum256([]byte(s.key)), s.id) }
@@ -44,10 +44,10 @@ func (b *bare) handler() http.Handler {
 	mux.Get("/api/products", b.guard(b.list))
 	mux.Get("/api/products/{id}", b.guard(b.product))
 	for _, w := range []bareWriter{{b, "bare", ""}, {b, "indexed", indexedPrefix}} {
-		mux.Post(w.prefix+"/api/products", b.guard(b.share(admission.Write, w.create)))
-		mux.Post(w.prefix+"/api/products/bulk", b.guard(b.share(admission.Bulk, w.upsert)))
-		mux.Patch(w.prefix+"/api/products/{id}", b.guard(b.share(admission.Write, w.patch)))
-		mux.Post(w.prefix+"/api/products/{id}/inventory/adjust", b.guard(b.share(admission.Write, w.adjust)))
+		mux.Post(w.prefix+"/api/products", b.guard(b.share(limits.Write, w.create)))
+		mux.Post(w.prefix+"/api/products/bulk", b.guard(b.share(limits.Bulk, w.upsert)))
+		mux.Patch(w.prefix+"/api/products/{id}", b.guard(b.share(limits.Write, w.patch)))
+		mux.Post(w.prefix+"/api/products/{id}/inventory/adjust", b.guard(b.share(limits.Write, w.adjust)))
 	}
 	return mux
 }
@@ -68,7 +68,7 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 			return
 		}
 		response, err := handle(r, tenant)
-		if errors.Is(err, tenancy.ErrBusy) || errors.Is(err, admission.ErrBusy) {
+		if errors.Is(err, tenancy.ErrBusy) || errors.Is(err, limits.ErrBusy) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -86,11 +86,12 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 // share gives a write as many connections as the service gives a tenant. With more of them, PostgreSQL would commit
 // more transactions at a time, and the ratio would show the size of the share.
 func (b *bare) share(
-	class admission.Class, handle func(*http.Request, tenancy.ID) (any, error),
+	class limits.Class, handle func(*http.Request, tenancy.ID) (any, error),
 ) func(*http.Request, tenancy.ID) (any, error) {
 	return func(r *http.Request, tenant tenancy.ID) (any, error) {
 		ticket := b.shares.Enter(tenant.User(), class)
-		return handle(r.WithContext(admission.NewContext(r.Context(), ticket)), tenant)
+		defer ticket.Close()
+		return handle(r.WithContext(limits.NewContext(r.Context(), ticket)), tenant)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,8 +27,8 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
@@ -113,7 +114,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	s.usage = usage.Open(ctx, s.db, logger)
 	options := s.options(peppers, logger)
 	s.handler = api.New(options)
-	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
+	s.bare = &bare{db: s.db, limiter: s.limiter, shares: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0))}
 	if s.bare.super, err = db.Open(ctx, d.super); err != nil {
 		return s, err
 	}
@@ -147,7 +148,7 @@ func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options
 		Logger:  logger,
 		Version: "bench",
 
-		Admission: admission.New(s.db.MaxConns()),
+		Limits: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0)),
 		Settings: &pages.Options{
 			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
 			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},

@@ -1,0 +1,222 @@
+// Package limits divides the resources of an instance among its users, so that none of them takes what others need. A
+// user is a tenant, or a network address for requests without a key. The pages of keys and members of a tenant are
+// another user, so that it can revoke a leaked key; so are its archives, readers of changes and plans.
+//
+//	limit     size     share   kept    held
+//	requests  2,500    256     500     until the response begins; by downloads until the client has read them
+//	short     P/3      1.5 C   half    while a request uses a connection; by reads until the response begins, because
+//	                                   rows take memory until they are encoded
+//	long      P/4      half    half    the same, for reports, exports, bulk requests, archives and plans
+//	memory    128 MiB  48 MiB  32 MiB  for rows, downloads, workbooks, and the work on bodies of more than 32 KiB
+//	disk      2 GiB    512 MiB 256 MiB for temporary files
+//	cpu       C        half    half    while it hashes a password, parses a large body, or reads or writes a workbook
+//	pictures  1        1       none    while a child process decodes: at the lowest priority, but with much memory
+//
+// P is the size of the pool, C the number of CPUs. These are the rules of each limit:
+//
+//  1. A user holds at most the share.
+//  2. A part is kept for users with one request at a time. A user with several leaves it free, and leaves at least as
+//     much as it already holds. Archives and plans, which can take minutes, also leave half of the rest.
+//  3. What becomes free goes to the waiting user that holds least, then to the one that has waited longest. If it needs
+//     more than is free, only users with one request go before it.
+//  4. A request waits for four to five seconds, for a picture six times as long, behind at most maxQueue others of its
+//     user. Then it is refused with ErrBusy. Plans wait without an end; nothing waits for disk or memory of rows.
+//  5. One connection counts for all that a request uses at a time. A CPU is taken last, and nothing waits with it. So
+//     no two requests wait for each other.
+package limits
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrBusy reports that the user's share of a resource, or the whole resource, is in use. The caller may try again.
+var ErrBusy = errors.New("too many requests in progress")
+
+// Kind is one of the limits that the package comment describes.
+type Kind int
+
+const Requests, Short, Long, Memory, Disk, CPU, Pictures, kinds Kind = 0, 1, 2, 3, 4, 5, 6, 7
+
+var names = [kinds]string{"requests", "short connections", "long connections", "memory", "disk", "CPUs", "pictures"}
+
+const (
+	mib      = 1 << 20
+	maxQueue = 256
+)
+
+// Limits are the limits of an instance. They are safe for concurrent use. Copies share what is held.
+type Limits struct {
+	Wait time.Duration // how long a request waits
+	*state
+}
+
+type state struct {
+	mu       sync.Mutex
+	limits   [kinds]limit
+	users    map[string]*user // those with a ticket
+	arrivals uint64
+}
+
+// limit is a fair semaphore.
+type limit struct {
+	size, share, kept, free int64
+	waiting                 map[*user]struct{}
+}
+
+type user struct {
+	name      string
+	isPatient bool // its work can take minutes
+	tickets   int
+	held      [kinds]int64
+	queues    [kinds][]*waiter
+}
+
+type waiter struct {
+	number uint64 // in order of arrival
+	n      int64
+	served chan struct{} // closed when it has n
+}
+
+// New returns the limits of an instance with a pool of so many connections.
+func New(pool, cpus int) *Limits {
+	l := &Limits{Wait: 5 * time.Second, state: &state{users: map[string]*user{}}}
+	half := func(size int) limit { return limit{int64(size), int64(size+1) / 2, int64(size) / 2, 0, nil} }
+	l.limits = [kinds]limit{
+		Requests: {size: 2500, share: 256, kept: 500}, // the server has 2,500 client connections
+		Short:    half(max(2, pool/3)),
+		Long:     half(max(2, pool/4)),
+		Memory:   {size: 128 * mib, share: 48 * mib, kept: 32 * mib},
+		Disk:     {size: 2048 * mib, share: 512 * mib, kept: 256 * mib},
+		CPU:      half(max(2, cpus)),
+		Pictures: {size: 1, share: 1},
+	}
+	l.limits[Short].share = min(l.limits[Short].share, int64(3*cpus+1)/2)
+	for k := range l.limits {
+		l.limits[k].free, l.limits[k].waiting = l.limits[k].size, map[*user]struct{}{}
+	}
+	return l
+}
+
+// fits reports whether a user may have n more now. The caller must hold the mutex, as for serve, next and dequeue.
+func (l *limit) fits(u *user, k Kind, n int64) bool {
+	left := l.free - n
+	switch {
+	case left < 0 || u.held[k]+n > l.share:
+		return false
+	case u.isPatient:
+		return left >= (l.size+l.kept)/2
+	}
+	return u.tickets == 1 || left >= max(l.kept, u.held[k])
+}
+
+// serve gives what is free to waiting users.
+func (s *state) serve(k Kind) {
+	for u := s.next(k); u != nil; u = s.next(k) {
+		w := u.queues[k][0]
+		s.dequeue(u, k, 0)
+		s.limits[k].free -= w.n
+		u.held[k] += w.n
+		close(w.served)
+	}
+}
+
+// next returns the waiting user whose turn it is, or nil.
+func (s *state) next(k Kind) (next *user) {
+	l := &s.limits[k]
+	var single *user
+	isBefore := func(u, other *user) bool {
+		return other == nil || cmp.Or(cmp.Compare(u.held[k], other.held[k]),
+			cmp.Compare(u.queues[k][0].number, other.queues[k][0].number)) < 0
+	}
+	for u := range l.waiting {
+		n := u.queues[k][0].n
+		fits := l.fits(u, k, n)
+		if !fits && (u.isPatient || u.held[k]+n > l.share) {
+			continue // it does not delay others
+		}
+		if isBefore(u, next) {
+			next = u
+		}
+		if fits && u.tickets == 1 && !u.isPatient && isBefore(u, single) {
+			single = u
+		}
+	}
+	if next != nil && l.fits(next, k, next.queues[k][0].n) {
+		return next
+	}
+	return single
+}
+
+// dequeue removes the waiter at index i.
+func (s *state) dequeue(u *user, k Kind, i int) {
+	if u.queues[k] = slices.Delete(u.queues[k], i, i+1); len(u.queues[k]) == 0 {
+		delete(s.limits[k].waiting, u)
+	}
+}
+
+// take waits for n until done is closed.
+func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := &s.limits[k]; len(l.waiting) == 0 && l.fits(u, k, n) { // the usual case, which allocates nothing
+		l.free, u.held[k] = l.free-n, u.held[k]+n
+		return true
+	}
+	if len(u.queues[k]) == maxQueue {
+		return false
+	}
+	s.arrivals++
+	w := &waiter{s.arrivals, n, make(chan struct{})}
+	u.queues[k] = append(u.queues[k], w)
+	s.limits[k].waiting[u] = struct{}{}
+	s.serve(k)
+	s.mu.Unlock()
+	select {
+	case <-w.served:
+	case <-done:
+	}
+	s.mu.Lock()
+	i := slices.Index(u.queues[k], w)
+	if i >= 0 {
+		s.dequeue(u, k, i)
+		s.serve(k) // the next one may need less
+	}
+	return i < 0
+}
+
+func (s *state) release(u *user, k Kind, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits[k].free += n
+	u.held[k] -= n
+	s.serve(k)
+}
+
+// enter returns the user of one ticket more.
+func (s *state) enter(name string, isPatient bool) *user {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.users[name]
+	if u == nil {
+		u = &user{name: name, isPatient: isPatient}
+		s.users[name] = u
+	}
+	u.tickets++
+	return u
+}
+
+// leave ends a ticket. Then the other request of the user may get what is kept.
+func (s *state) leave(u *user) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.tickets--; u.tickets == 0 {
+		delete(s.users, u.name)
+	}
+	for k := range kinds {
+		s.serve(k)
+	}
+}
