@@ -23,6 +23,7 @@ type download struct {
 	w           http.ResponseWriter
 	timeout     time.Duration // for the client to accept one part
 	started     bool
+	began       time.Time // when it started
 	contentType string
 	name        string
 	size        int64 // in bytes; 0 means unknown
@@ -35,6 +36,11 @@ type download struct {
 func (d *download) stream(state *requestState, write func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(d, 64<<10)
 	defer d.endCompression()
+	defer func() {
+		if recorded, ok := d.w.(*recorder); ok && d.started {
+			spanSince(recorded.request.Context(), "send", d.began)
+		}
+	}()
 	err := write(buffer)
 	if err == nil {
 		err = buffer.Flush()
@@ -102,7 +108,7 @@ func (d *download) start() {
 	if d.started {
 		return
 	}
-	d.started = true
+	d.started, d.began = true, time.Now()
 	h := d.w.Header()
 	h.Set("Content-Type", d.contentType)
 	h.Set("Content-Disposition", `attachment; filename="`+d.name+`"`)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -67,10 +68,11 @@ type encoder struct {
 
 // writeLarge sends a response that may be large. It encodes v before it sends the status, as writeJSON does.
 func writeLarge(w http.ResponseWriter, r *http.Request, status int, v jsonObject) error {
-	e := encoder{part: largePart}
+	e, began := encoder{part: largePart}, time.Now()
 	if err := e.add(v); err != nil {
 		return err
 	}
+	spanSince(r.Context(), "encode", began)
 	e.WriteByte('\n')
 	writeBody(w, status, jsonType, e.Bytes())
 	return nil

@@ -196,6 +196,7 @@ func (w *recorder) Write(b []byte) (int, error) {
 
 // writeFromSpool frees the memory of b while the client reads: the callers do not use b afterwards.
 func (w *recorder) writeFromSpool(b []byte) (int, error) {
+	defer spanSince(w.request.Context(), "send", time.Now())
 	content := spool.New(w.ticket)
 	defer content.Close()
 	if _, err := content.Write(b); err != nil {

@@ -3,7 +3,7 @@
 //
 // One table lists every route with the permission that it requires; a route without a permission
 // cannot be registered. A request passes these steps in order: request id and access log, panic
-// recovery, authentication and rate limit, routing, permission, body, admission, handler. Handlers
+// recovery, authentication and rate limit, routing, permission, body, limits, handler. Handlers
 // return errors, and errors.go maps them to responses. The pages of package pages pass the same
 // steps, but need no key and write their own responses.
 package api
@@ -59,7 +59,7 @@ type Options struct {
 	Media       *media.Store
 	MediaQuota  int64
 	ImageMemory int64
-	// Admission divides the connections of DB and the other resources among tenants.
+	// Limits divides the connections of DB and the other resources among tenants.
 	Limits *limits.Limits
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets

@@ -68,14 +68,19 @@ func connect(address string, logger *slog.Logger, s settings) (*nodes, error) {
 		// The context of a decision is shorter; these bound heartbeats.
 		wait := max(s.beat, s.timeout)
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = wait, wait, wait, wait
-		o.PoolSize = 100 // so that a busy instance does not wait for a connection
 		// Maintenance notifications can extend timeouts to ten seconds.
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClient(o)
 	}
 	n := &nodes{logger: logger, settings: s, breakers: map[string]*breaker{}}
 	if cluster == nil {
-		n.client, n.server = newClient(single), single.Addr
+		client := newClient(single)
+		n.client, n.server = client, single.Addr
+		pipeline, err := client.AutoPipeline()
+		if err != nil {
+			return nil, err
+		}
+		n.send = pipeline.Process
 		return n, nil
 	}
 	cluster.NewClient = newClient
@@ -83,6 +88,6 @@ func connect(address string, logger *slog.Logger, s settings) (*nodes, error) {
 	cluster.ReadOnly, cluster.RouteByLatency, cluster.RouteRandomly = false, false, false
 	cluster.DisableRoutingPolicies = true // they may ask a node about commands
 	n.cluster = redis.NewClusterClient(cluster)
-	n.client = n.cluster
+	n.client, n.send = n.cluster, n.cluster.Process
 	return n, nil
 }

@@ -28,7 +28,7 @@ type asked struct {
 func TestEveryLimitKeepsItsRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
+		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble has no deadline
 			l := New(rapid.IntRange(1, 48).Draw(t, "pool"), rapid.IntRange(1, 8).Draw(t, "CPUs"))
 			var all []*asked
 			draw := func(name string, is func(*asked) bool) *asked {
@@ -245,8 +245,16 @@ func TestARequestIsRefusedAfterFourToFiveSeconds(t *testing.T) {
 		if _, err := l.Enter("user", Write).Connection(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrBusy) {
 			t.Errorf("Connection of a request that ends = %v, want the error of its context", err)
 		}
-		if _, err := l.Enter("plan", Plan).Take(t.Context(), Short, 1); err != nil {
-			t.Errorf("a plan = %v", err)
+		for range 2 {
+			release, err := l.Enter("plan", Plan).Connection(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(time.Minute, release)
+		}
+		began = time.Now()
+		if _, err := l.Enter("another plan", Plan).Connection(t.Context()); err != nil || time.Since(began) != time.Minute {
+			t.Errorf("a plan that waits for others = %v after %v, want a connection after a minute", err, time.Since(began))
 		}
 	})
 }
