@@ -9,7 +9,6 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/limits"
-	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 // readBody reads a request body, which must be one JSON object. The path of such a request takes no parameters.

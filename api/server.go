@@ -93,12 +93,12 @@ type Server struct {
 	document func() file // openapi.yaml as JSON
 	docsPage func() file
 
-	limits limits
+	limits bounds
 	outage outage
 }
 
-// limits bound the size and the time of requests; tests lower them.
-type limits struct {
+// bounds are the largest sizes and times of requests; tests lower them.
+type bounds struct {
 	body          int64         // bytes of a body
 	bulkBody      int64         // bytes of the body of a bulk request
 	uploadBody    int64         // bytes of the body of an upload
@@ -117,7 +117,7 @@ func New(o Options) *Server {
 	s := &Server{
 		Options: o,
 		mux:     chi.NewMux(),
-		limits: limits{
+		limits: bounds{
 			body:          1 << 20,
 			bulkBody:      32 << 20,
 			uploadBody:    media.MaxUpload + 64<<10,
@@ -199,7 +199,7 @@ func (r route) class() limits.Class {
 	return limits.Write
 }
 
-func (r route) bodyLimit(l limits) int64 {
+func (r route) bodyLimit(l bounds) int64 {
 	switch {
 	case r.options.body > 0:
 		return r.options.body

@@ -3,7 +3,6 @@
 package ops
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
