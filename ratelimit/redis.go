@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -65,8 +66,8 @@ func connect(address string, logger *slog.Logger, s settings) (*nodes, error) {
 		o.MaxRetries = -1
 		o.ContextTimeoutEnabled = true
 		o.DialerRetries = 1
-		// The context of a decision is shorter; these bound heartbeats.
-		wait := max(s.beat, s.timeout)
+		// The context of a decision is shorter; these bound heartbeats, and how long Close waits for a hung server.
+		wait := max(time.Second, s.timeout)
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = wait, wait, wait, wait
 		// Maintenance notifications can extend timeouts to ten seconds.
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
