@@ -43,10 +43,7 @@ const Requests, Short, Long, Memory, Disk, CPU, Pictures, kinds Kind = 0, 1, 2, 
 
 var names = [kinds]string{"requests", "short connections", "long connections", "memory", "disk", "CPUs", "pictures"}
 
-const (
-	mib      = 1 << 20
-	maxQueue = 256
-)
+const mib, maxQueue = 1 << 20, 256
 
 // Limits are the limits of an instance. They are safe for concurrent use. Copies share what is held.
 type Limits struct {
@@ -57,7 +54,7 @@ type Limits struct {
 type state struct {
 	mu       sync.Mutex
 	limits   [kinds]limit
-	users    map[string]*user // those with a ticket
+	users    map[string]*user // those with a ticket or a part of a limit
 	arrivals uint64
 }
 
@@ -193,6 +190,7 @@ func (s *state) release(u *user, k Kind, n int64) {
 	defer s.mu.Unlock()
 	s.limits[k].free += n
 	u.held[k] -= n
+	s.forget(u)
 	s.serve(k)
 }
 
@@ -213,10 +211,17 @@ func (s *state) enter(name string, isPatient bool) *user {
 func (s *state) leave(u *user) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u.tickets--; u.tickets == 0 {
-		delete(s.users, u.name)
-	}
+	u.tickets--
+	s.forget(u)
 	for k := range kinds {
 		s.serve(k)
+	}
+}
+
+// forget removes a user without tickets that holds nothing. A spool can hold disk after its ticket belongs to another
+// user: see Exchange.
+func (s *state) forget(u *user) {
+	if u.tickets == 0 && u.held == [kinds]int64{} {
+		delete(s.users, u.name)
 	}
 }

@@ -290,3 +290,22 @@ func TestWithoutATicketNothingIsLimited(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A spool can hold disk of an address when the request already counts as work of a tenant.
+func TestWhatAUserHoldsCountsAfterItsTickets(t *testing.T) {
+	t.Parallel()
+	l := New(24, 2)
+	ticket := l.Enter("address", Page)
+	share := l.limits[Disk].share
+	release, ok := ticket.Try(Disk, share)
+	if err := ticket.Exchange(t.Context(), "tenant", Read); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if _, ok := l.Enter("address", Page).Try(Disk, 1); ok {
+		t.Error("an address exceeds its share after its request counts as work of a tenant")
+	}
+	release()
+	if _, ok := l.Enter("address", Page).Try(Disk, share); !ok {
+		t.Error("what was released is not free")
+	}
+}

@@ -31,6 +31,7 @@ var (
 
 	attributes = map[Class]metric.MeasurementOption{}
 	now        = make(chan struct{}) // the end of a wait that does not begin
+	errWaited  = errors.New("waited too long")
 )
 
 func init() {
@@ -212,8 +213,6 @@ func (t *Ticket) Rows(bytes int64) error {
 	return nil
 }
 
-var errWaited = errors.New("waited too long")
-
 // withLimit ends a wait, unless it is of a plan. Requests that came together are not refused together: their next tries
 // would come together, too.
 func (t *Ticket) withLimit(ctx context.Context, k Kind) (context.Context, context.CancelFunc) {
@@ -233,8 +232,7 @@ func (t *Ticket) Take(ctx context.Context, k Kind, n int64) (release func(), err
 		return func() {}, nil
 	}
 	n = min(n, t.limits.limits[k].share)
-	release, ok := t.Try(k, n)
-	if ok {
+	if release, ok := t.Try(k, n); ok {
 		return release, nil
 	}
 	limited, cancel := t.withLimit(ctx, k)
