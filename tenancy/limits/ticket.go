@@ -112,8 +112,6 @@ func (t *Ticket) Close() {
 	t.limits.leave(t.user)
 }
 
-const downloadMemory = mib // for its buffers and its compressor
-
 // Start waits until the request may run.
 func (t *Ticket) Start(ctx context.Context) error {
 	limited := ctx
@@ -133,7 +131,7 @@ func (t *Ticket) Start(ctx context.Context) error {
 	case t.Class == Read || t.Class == Report:
 		release, err = t.Connection(limited)
 	case t.Class.isDownload():
-		release, err = t.Take(limited, Memory, downloadMemory)
+		release, err = t.Take(limited, Memory, mib) // for its buffers and its compressor
 	}
 	if err == nil && (t.Class.Reads() || t.Class.isDownload()) {
 		held = append(held, release)
