@@ -96,7 +96,7 @@ unnest($2::text[]) n (number)
 --       Index Scan using refund_items_order on refund_items
 
 select t.order_id, t.product_id, t.warehouse_id, t.line, t.taken, t.returned,
-           (select sku from products where tenant_id = $1 and price >= 0 and id = t.product_id) as sku
+           (select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = t.product_id) as sku
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
