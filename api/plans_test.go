@@ -143,7 +143,7 @@ type planNode struct {
 var (
 	scanKind = regexp.MustCompile(`^(Index|Index Only|Bitmap Index) Scan$`)
 	// orderedIndex matches the names of indexes that differ only in the order of their rows.
-	orderedIndex = regexp.MustCompile(`^(products_(?:status|category|seller|warehouse)|product_tags)_(created|name|price|sku)$`)
+	orderedIndex = regexp.MustCompile(`^(products_(?:status|category))_(created|name|price|sku)$`)
 )
 
 // shape leaves out nodes that pass rows on, whether an index is read with a bitmap, sorts, which PostgreSQL prefers for

@@ -38,9 +38,9 @@ func (s *Store) EachProduct(ctx context.Context, tenant tenancy.ID, f func(Produ
  limit 500`, func(p Product) int64 { return p.ID }, f)
 }
 
-// skuOf begins a subquery for the SKU of a product. No index contains both the SKU and the price: to find one id,
-// PostgreSQL might read all of the index of SKUs, which contains the ids.
-const skuOf = `(select sku from products where tenant_id = $1 and price >= 0 and id = `
+// skuOf begins a subquery for the SKU of a product. No index contains updated_at: to find one id, PostgreSQL might read
+// all of an index that contains the ids and the SKUs.
+const skuOf = `(select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = `
 
 // ProductImages are the images of a product.
 type ProductImages struct {

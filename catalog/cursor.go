@@ -6,8 +6,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
 
 // positionOf returns the position after p.
@@ -72,11 +76,27 @@ func (f Filter) identity(tenant tenancy.ID) []any {
 }
 
 const (
+	// firstWalkPage is short, because the size of products is not known.
+	firstWalkPage = 10
 	// maxWalkPage is how many products Walk reads in one round trip.
 	maxWalkPage = 500
 	// walkBytes is about how much text a page of Walk may have.
 	walkBytes = 256 << 10
+	// maxSorted is how many ids Walk reads at once from a list that PostgreSQL sorts.
+	maxSorted = 10_000
 )
+
+// nextWalkPage returns the size of the page after these products.
+func nextWalkPage(products []Product) int {
+	bytes := 0
+	for _, p := range products {
+		bytes += len(p.Name)
+		if p.Description != nil {
+			bytes += len(*p.Description)
+		}
+	}
+	return max(firstWalkPage, min(maxWalkPage, 10*len(products), len(products)*walkBytes/(bytes+1)))
+}
 
 // Walk calls f with every product of a list in its order. It reads page by page and holds no
 // connection while f runs.
@@ -91,10 +111,19 @@ func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func
 	})
 }
 
-// walkPages calls f with every page of a list. The first page is short, because its size is not known.
+// walkPages calls f with every page of a list.
 func (s *Store) walkPages(ctx context.Context, tenant tenancy.ID, list Filter, f func([]Product) error) error {
 	list.Keyset, list.After, list.withoutTotal = true, nil, true
-	list.Page = paging.Page{Number: 1, PerPage: 10}
+	list.Page = paging.Page{Number: 1, PerPage: firstWalkPage}
+	if len(searchtext.Patterns(list.Search)) == 0 {
+		plan, err := s.planList(ctx, tenant, list, maxWalkPage)
+		if err != nil {
+			return fmt.Errorf("plan a walk: %w", err)
+		}
+		if list.plan = &plan; plan.sorts {
+			return s.walkSorted(ctx, tenant, list, f)
+		}
+	}
 	for {
 		page, err := s.List(ctx, tenant, list)
 		if err != nil {
@@ -103,14 +132,70 @@ func (s *Store) walkPages(ctx context.Context, tenant tenancy.ID, list Filter, f
 		if err := f(page.Items); err != nil || page.Next == nil {
 			return err
 		}
-		bytes := 0
-		for _, p := range page.Items {
-			bytes += len(p.Name)
-			if p.Description != nil {
-				bytes += len(*p.Description)
-			}
-		}
 		list.After = page.Next
-		list.Page.PerPage = min(maxWalkPage, 10*len(page.Items), max(10, len(page.Items)*walkBytes/(bytes+1)))
+		list.Page.PerPage = nextWalkPage(page.Items)
 	}
+}
+
+// walkSorted is walkPages of a list that PostgreSQL sorts, which it does once for many pages. A product that no longer
+// matches the filter when its page is read is left out.
+func (s *Store) walkSorted(ctx context.Context, tenant tenancy.ID, list Filter, f func([]Product) error) error {
+	size := firstWalkPage
+	for {
+		ids, last, err := s.sortedIDs(ctx, tenant, list)
+		if err != nil {
+			return fmt.Errorf("sort products: %w", err)
+		}
+		for len(ids) > 0 {
+			some := ids[:min(size, len(ids))]
+			q := list.query(tenant, listPlan{})
+			products, err := db.All[Product](ctx, s.db, tenant, productsOf(q.Arg(some)+"::bigint[]", q.Conditions()), q.Args...)
+			if err != nil {
+				return fmt.Errorf("read %d products: %w", len(some), err)
+			}
+			if err := f(products); err != nil {
+				return err
+			}
+			ids, size = ids[len(some):], nextWalkPage(products)
+		}
+		if last == nil {
+			return nil
+		}
+		list.After = last
+	}
+}
+
+// sortedIDs returns the next ids of a list, and the position of the last one if there may be more.
+func (s *Store) sortedIDs(
+	ctx context.Context, tenant tenancy.ID, list Filter,
+) (ids []int64, last *paging.Position, err error) {
+	sql, args, err := list.queryIDs(tenant, *list.plan, maxSorted, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []struct {
+		IDs  []int64
+		Last string
+	}
+	var products []Product
+	err = s.db.Read(ctx, tenant, func(b *pgx.Batch) {
+		list.prepare(b, *list.plan)
+		// The setting passes the last id to the next query, so that its position is that of the same moment. offset keeps
+		// PostgreSQL from sorting for each use of the ids.
+		db.QueueRows(b, &found, `
+select ids, set_config('app.last', coalesce(ids[cardinality(ids)], 0)::text, true) as last
+  from (
+       select array(`+paging.Indent(paging.Indent(sql))+`
+              ) as ids
+       offset 0
+       ) s`, args...)
+		db.QueueRows(b, &products, productsOf("array[current_setting('app.last')::bigint]", ""), tenant)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if ids = found[0].IDs; len(ids) == maxSorted {
+		last = new(list.positionOf(products[0]))
+	}
+	return ids, last, nil
 }

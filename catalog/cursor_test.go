@@ -169,6 +169,64 @@ func TestWalkReadsEverything(t *testing.T) {
 	}
 }
 
+// PostgreSQL sorts the products of a seller by name, more than Walk reads the ids of at once.
+func TestWalkReadsEverythingThatIsSorted(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	seller := s.mustReference(t, catalog.Sellers, "Seller")
+	const products = catalog.MaxSorted + 600
+	_, err := s.database.MustSuper(t).Exec(t.Context(), `
+		insert into products (tenant_id, sku, name, price, status, condition, warehouse_id, seller_id, search)
+		select $1, 'S' || i, 'Name ' || i % 3, 5, 'active', 'new', w.id, case when i < $3 then $2::bigint end, ''
+		  from generate_series(0, $3 + 1000) i, warehouses w
+		 where w.tenant_id = $1`, s.by.Tenant, seller, products)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, last := 0, catalog.Product{}
+	f := catalog.Filter{SellerID: &seller, Order: paging.Order{By: "name", Descending: true}}
+	err = s.Walk(t.Context(), s.by.Tenant, f, func(p catalog.Product) error {
+		if n++; n > 1 && (last.Name < p.Name || last.Name == p.Name && last.ID <= p.ID) {
+			t.Errorf("row %d is %d %s after %d %s", n, p.ID, p.Name, last.ID, last.Name)
+		}
+		last = p
+		return nil
+	})
+	if err != nil || n != products {
+		t.Errorf("Walk returned %d rows, %v, want %d", n, err, products)
+	}
+}
+
+// A walk that PostgreSQL sorts reads whole products later than their ids.
+func TestAWalkLeavesOutWhatNoLongerMatches(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	seller := s.mustReference(t, catalog.Sellers, "Seller")
+	var all []catalog.Product
+	var want []string
+	for i := range 20 {
+		all = append(all, s.mustCreate(t, fmt.Sprintf("S%02d", i), func(c *catalog.Changes) {
+			c.SellerID, c.Name = catalog.Value(seller), catalog.Value(fmt.Sprintf("Name %02d", i))
+		}))
+		if i != 15 && i != 16 {
+			want = append(want, all[i].SKU)
+		}
+	}
+	var found []string
+	f := catalog.Filter{SellerID: &seller, Order: paging.Order{By: "name"}}
+	err := s.Walk(t.Context(), s.by.Tenant, f, func(p catalog.Product) error {
+		if found = append(found, p.SKU); len(found) > 1 {
+			return nil
+		}
+		noSeller := catalog.Changes{SellerID: catalog.Field[int64]{Set: true, Null: true}}
+		_, patched := s.Patch(t.Context(), s.by, all[15].ID, nil, noSeller, nil)
+		return errors.Join(patched, s.Delete(t.Context(), s.by, all[16].ID, nil))
+	})
+	if diff := cmp.Diff(want, found); err != nil || diff != "" {
+		t.Errorf("Walk = %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestUpdatedSinceIncludesEveryKindOfChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -34,6 +33,7 @@ type Filter struct {
 	Keyset        bool             // continue at After instead of at Page.Number
 	After         *paging.Position // nil starts at the first product
 	withoutTotal  bool
+	plan          *listPlan // of a walk, which chooses it once
 }
 
 // Products is a page of products.
@@ -73,24 +73,23 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products
 
 // list reads the ids of the page first, and whole products only for them: the function
 // array keeps the planner from joining the ids with products.
-func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Products, error) {
-	q := f.query(tenant)
-	count := f.count(tenant, q)
-	if f.After != nil {
-		if err := q.continueAfter(f); err != nil {
-			return Products{}, err
-		}
+func (s *Store) list(
+	ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64,
+) (page Products, err error) {
+	plan, err := s.planList(ctx, tenant, f, offset+int64(limit))
+	if err != nil {
+		return page, err
 	}
-	ids := q.ids(f) + q.Limit(limit, offset)
+	ids, args, err := f.queryIDs(tenant, plan, limit, offset)
+	if err != nil {
+		return page, err
+	}
+	total, totalArgs := f.queryTotal(tenant, plan)
 	var counts []rowCount
-	var page Products
-	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		db.QueueRows(b, &counts, count.sql, count.args...)
-		if q.inOrder {
-			// PostgreSQL expects few products, and would read and sort all products of a category.
-			b.Queue(`select set_config('enable_sort', 'off', true)`)
-		}
-		db.QueueRows(b, &page.Items, productsOf("array("+paging.Indent(ids)+"\n       )"), q.Args...)
+	err = s.db.Read(ctx, tenant, func(b *pgx.Batch) {
+		f.prepare(b, plan)
+		db.QueueRows(b, &counts, total, totalArgs...)
+		db.QueueRows(b, &page.Items, productsOf("array("+paging.Indent(ids)+"\n       )", ""), args...)
 	})
 	if err == nil {
 		page.Total = counts[0].Count
@@ -98,10 +97,10 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	return page, err
 }
 
-// productsOf returns the query for the products with these ids, in their order.
-func productsOf(ids string) string {
+// productsOf returns the query for the products with these ids, in their order. conditions may be a where clause for p.
+func productsOf(ids, conditions string) string {
 	return selectProducts + `
-  from unnest(` + ids + `) with ordinality page (id, place)` + lookUp("id", "page.id") + `
+  from unnest(` + ids + `) with ordinality page (id, place)` + lookUp("id", "page.id") + conditions + `
  order by page.place`
 }
 
@@ -117,34 +116,40 @@ func lookUp(column, value string) string {
        ) p`
 }
 
-// productQuery is the query for the ids of a list of products. Its first argument is the
-// tenant.
-type productQuery struct {
-	paging.Query
-	from    string
-	table   string // has the columns that the list is sorted by, and the status
-	id      string
-	ordered bool // an index has the order for each status
-	inOrder bool // an index has the order and one of the filters
+// followIndexes makes PostgreSQL read an index entry by entry. It expects few products in each group, so it would sort
+// them rather than follow an index, and after many writes read the table.
+const followIndexes = `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)`
+
+// prepare queues followIndexes for a plan that needs it.
+func (f Filter) prepare(b *pgx.Batch, plan listPlan) {
+	isMerged := slices.Contains(indexOrders[byStatus], sortColumn(f.Order))
+	if plan.group != byChanged && (plan.smallest != "" || isMerged) {
+		b.Queue(followIndexes)
+	}
 }
 
-// query returns the query of a filter. It chooses the sources that the package comment
-// lists.
-func (f Filter) query(tenant tenancy.ID) *productQuery {
+// productQuery is the query for the products of a filter. Its first argument is the tenant.
+type productQuery struct {
+	paging.Query
+	from  string
+	table string // has the columns that the list is sorted by, and the status
+	id    string
+}
+
+// query returns the query for a plan. Only the column of its group can be an index condition: PostgreSQL expects
+// equally many products in each group, and would choose any of their indexes.
+func (f Filter) query(tenant tenancy.ID, plan listPlan) *productQuery {
 	q := &productQuery{from: "products p", table: "p", id: "p.id"}
-	// Only created_at and sku have an index without the status.
-	q.ordered = len(f.facets()) > 0 || slices.Contains([]string{"name", "price"}, sortColumn(f.Order))
 	q.Arg(tenant)
-	ofTag := f.Tag != "" && f.UpdatedSince.IsZero() && !f.hasGroup()
-	switch {
-	case !f.UpdatedSince.IsZero():
+	switch plan.group {
+	case byChanged:
+		q.from = changedProducts
 		q.Where("p.updated_at >= %s", f.UpdatedSince)
-		q.from, q.ordered = changedProducts, false
-	case ofTag:
+	case "tag":
+		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
 		q.Where("t.tenant_id = $1")
 		q.Where("t.tag = %s", f.Tag)
-		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
-		if len(f.facets()) > 1 {
+		if len(f.facets()) > 1 || !f.UpdatedSince.IsZero() {
 			q.from += lookUp("id", "t.product_id")
 			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other
 			// columns.
@@ -153,72 +158,44 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 	default:
 		q.Where("p.tenant_id = $1")
 	}
-	if f.Tag != "" && !ofTag {
-		q.Where("%s = any (p.tags)", f.Tag)
+	for _, facet := range f.facets() {
+		switch {
+		case facet.name != "tag" && facet.name == plan.group:
+			q.Where("p."+facet.name+"_id = %s", facet.value)
+		case facet.name != "tag":
+			q.Where("p."+facet.name+"_id + 0 = %s", facet.value)
+		case plan.group != "tag":
+			q.Where("%s = any (p.tags)", facet.value)
+		}
 	}
-	f.addConditions(q)
-	// Only dates can select so few products that sorting them is faster. Without a filter, PostgreSQL does not sort.
-	byCreation := sortColumn(f.Order) == "created_at"
-	q.inOrder = (q.ordered || q.HasFilter()) && f.UpdatedSince.IsZero() && (byCreation || !f.hasDates())
+	status, created := q.table+".status", q.table+".created_at"
+	switch plan.group {
+	case byStatus:
+		created += " + interval '0'"
+	case byCreated:
+		status += " || ''"
+		if plan.sorts || f.Status != "" {
+			q.Where("p.updated_at >= '-infinity'") // no index contains it, so an index with the other columns is slower
+		}
+	}
+	if f.Status != "" {
+		q.Where(status+" = %s", f.Status)
+	}
+	f.addCreated(&q.Query, created)
+	if plan.group != byChanged && !f.UpdatedSince.IsZero() {
+		q.Where("p.updated_at >= %s", f.UpdatedSince)
+	}
 	return q
 }
 
-// hasGroup reports whether the list is of a category or a seller, which mostly have fewer products than a tag or a
-// warehouse.
-func (f Filter) hasGroup() bool { return f.CategoryID != nil || f.SellerID != nil }
-
-// facet is a column that facet_counts counts products by, and its value.
-type facet struct{ column, value string }
-
-func (f Filter) facets() []facet {
-	var facets []facet
-	add := func(column string, id *int64) {
-		if id != nil {
-			facets = append(facets, facet{column, strconv.FormatInt(*id, 10)})
-		}
+// addCreated adds the conditions on the time of creation.
+func (f Filter) addCreated(q *paging.Query, column string) {
+	if !f.CreatedFrom.IsZero() {
+		q.Where(column+" >= %s", f.CreatedFrom)
 	}
-	add("category", f.CategoryID)
-	add("seller", f.SellerID)
-	add("warehouse", f.WarehouseID)
-	if f.Tag != "" {
-		facets = append(facets, facet{"tag", f.Tag})
+	if !f.CreatedBefore.IsZero() {
+		q.Where(column+" < %s", f.CreatedBefore)
 	}
-	return facets
-}
-
-func (f Filter) hasDates() bool {
-	return !f.CreatedFrom.IsZero() || !f.CreatedBefore.IsZero() || !f.UpdatedSince.IsZero()
-}
-
-// countQuery is the query for the total of a list.
-type countQuery struct {
-	sql  string
-	args []any
-}
-
-// count returns the query for the total. It reads counters if they have it.
-func (f Filter) count(tenant tenancy.ID, q *productQuery) countQuery {
-	facets := f.facets()
-	if f.withoutTotal {
-		return countQuery{sql: `select 0::bigint as count`}
-	}
-	if f.hasDates() || len(facets) > 1 {
-		return countQuery{"\nselect count(*)\n  from " + q.from + q.Conditions(), slices.Clone(q.Args)}
-	}
-	counters := &paging.Query{}
-	counters.Where("tenant_id = %s", tenant)
-	table := "product_counts"
-	for _, facet := range facets {
-		table = "facet_counts"
-		counters.Where("facet = %s", facet.column)
-		counters.Where("value = %s", facet.value)
-	}
-	if f.Status != "" {
-		counters.Where("status = %s", f.Status)
-	}
-	return countQuery{`
-select coalesce(sum(count), 0)::bigint as count
-  from ` + table + counters.Conditions(), counters.Args}
 }
 
 // changedProducts are the products with a change since $2: first those whose fields changed, then those that only the
@@ -242,61 +219,91 @@ var changedProducts = `(
        offset 0
        ) p`
 
-// addConditions adds the conditions on columns of products.
-func (f Filter) addConditions(q *productQuery) {
+// queryTotal returns the query for the total and its arguments. It reads counters if they have it.
+func (f Filter) queryTotal(tenant tenancy.ID, plan listPlan) (sql string, args []any) {
+	facets := f.facets()
+	if f.withoutTotal {
+		return `select 0::bigint as count`, nil
+	}
+	if f.hasDates() || len(facets) > 1 {
+		q := f.query(tenant, listPlan{group: plan.smallest})
+		return "\nselect count(*)\n  from " + q.from + q.Conditions(), q.Args
+	}
+	counters := &paging.Query{}
+	counters.Where("tenant_id = %s", tenant)
+	table := "product_counts"
+	for _, facet := range facets {
+		table = "facet_counts"
+		counters.Where("facet = %s", facet.name)
+		counters.Where("value = %s", fmt.Sprint(facet.value))
+	}
 	if f.Status != "" {
-		q.Where(q.table+".status = %s", f.Status)
+		counters.Where("status = %s", f.Status)
 	}
-	if f.CategoryID != nil {
-		q.Where("p.category_id = %s", *f.CategoryID)
-	}
-	if f.SellerID != nil {
-		q.Where("p.seller_id = %s", *f.SellerID)
-	}
-	if f.WarehouseID != nil {
-		column := "p.warehouse_id"
-		if f.hasGroup() {
-			column += " + 0" // not an index of warehouses
+	return `
+select coalesce(sum(count), 0)::bigint as count
+  from ` + table + counters.Conditions(), counters.Args
+}
+
+// queryIDs returns the query for the ids of a page in their order, and its arguments.
+func (f Filter) queryIDs(
+	tenant tenancy.ID, plan listPlan, limit int, offset int64,
+) (sql string, args []any, err error) {
+	q := f.query(tenant, plan)
+	key := q.table + "." + sortColumn(f.Order)
+	after := ""
+	if f.After != nil {
+		value, err := f.argument(*f.After)
+		if err != nil {
+			return "", nil, err
 		}
-		q.Where(column+" = %s", *f.WarehouseID)
+		follows := ">"
+		if f.Order.Descending {
+			follows = "<"
+		}
+		after = follows + " (" + q.Arg(value) + ", " + q.Arg(f.After.ID) + ")"
 	}
-	if !f.CreatedFrom.IsZero() {
-		q.Where(q.table+".created_at >= %s", f.CreatedFrom)
+	if plan.sorts {
+		sql = f.sorted(q, key, after)
+	} else {
+		if after != "" {
+			q.Where("(" + key + ", " + q.id + ") " + after)
+		}
+		sql = f.followed(plan, q, key)
 	}
-	if !f.CreatedBefore.IsZero() {
-		q.Where(q.table+".created_at < %s", f.CreatedBefore)
-	}
+	return sql + q.Limit(limit, offset), q.Args, nil
 }
 
-// continueAfter adds the condition that the rows follow f.After.
-func (q *productQuery) continueAfter(f Filter) error {
-	value, err := f.argument(*f.After)
-	if err != nil {
-		return err
+// sorted returns the query for all ids of a group, sorted. offset keeps the planner from following an index with the
+// order instead, and from an index condition on the position.
+func (f Filter) sorted(q *productQuery, key, after string) string {
+	sql := `
+select g.id
+  from (
+       select ` + q.id + ` as id, ` + key + ` as key
+         from ` + paging.Indent(q.from+q.Conditions()) + `
+       offset 0
+       ) g`
+	if after != "" {
+		sql += "\n where (g.key, g.id) " + after
 	}
-	follow := ">"
-	if f.Order.Descending {
-		follow = "<"
-	}
-	q.Where("("+q.key(f.Order)+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
-	return nil
+	return sql + orderBy(f.Order, "g.key", "g.id")
 }
 
-// key returns the column that the list is sorted by.
-func (q *productQuery) key(o paging.Order) string { return q.table + "." + sortColumn(o) }
-
-// ids returns the query for the ids in their order. Without a status, it merges the lists
-// of each status, because the indexes begin with the filter and the status.
-func (q *productQuery) ids(f Filter) string {
-	if f.Status != "" || !q.ordered {
-		return "\nselect " + q.id + "\n  from " + q.from + q.Conditions() + orderBy(f.Order, q.key(f.Order), q.id)
+// followed returns the query for ids in the order of an index. Without a status, it merges the lists of each status if
+// the index has the status before the order.
+func (f Filter) followed(plan listPlan, q *productQuery, key string) string {
+	hasStatus := isFacet(plan.group) ||
+		plan.group == "" && slices.Contains(indexOrders[byStatus], sortColumn(f.Order))
+	if f.Status != "" || !hasStatus {
+		return "\nselect " + q.id + "\n  from " + q.from + q.Conditions() + orderBy(f.Order, key, q.id)
 	}
 	parts := make([]string, len(Statuses))
 	for i, status := range Statuses {
 		parts[i] = paging.Indent(`(
-select ` + q.id + ` as id, ` + q.key(f.Order) + ` as key
+select ` + q.id + ` as id, ` + key + ` as key
   from ` + q.from + q.Conditions() + `
-   and ` + q.table + `.status = '` + status + `'` + orderBy(f.Order, q.key(f.Order), q.id) + `
+   and ` + q.table + `.status = '` + status + `'` + orderBy(f.Order, key, q.id) + `
 )`)
 	}
 	return `
@@ -349,7 +356,7 @@ func (s *Store) search(
 			select total as count, set_config('app.found', ids::text, true) as found
 			  from find_products($1, $2, $3, $4, $5, $6, $7)`,
 			patterns, earlierPatterns(f.Search), filters, sortColumn(f.Order), f.Order.Descending, limit, offset)
-		db.QueueRows(b, &page.Items, productsOf("current_setting('app.found')::bigint[]"), tenant)
+		db.QueueRows(b, &page.Items, productsOf("current_setting('app.found')::bigint[]", ""), tenant)
 	})
 	if err == nil {
 		page.Total = counts[0].Count

@@ -34,7 +34,10 @@ func TestListsOfAChangingCatalog(t *testing.T) {
 		"all": {}, "status": {Status: "active"}, "category": {CategoryID: &category}, "seller": {SellerID: &seller},
 		"warehouse": {WarehouseID: &warehouse}, "tag": {Tag: "sale"}, "tag and category": {Tag: "sale", CategoryID: &category},
 		"days": {CreatedFrom: began, CreatedBefore: began.Add(24 * time.Hour)}, "changes": {UpdatedSince: began},
-		"search": {Search: "lamp"}, "search for a start": {Search: "bl"}, "search for two words": {Search: "blue lam"},
+		"seller and warehouse": {SellerID: &seller, WarehouseID: &warehouse},
+		"status and days":      {Status: "active", CreatedFrom: began},
+		"changes of a seller":  {SellerID: &seller, UpdatedSince: began},
+		"search":               {Search: "lamp"}, "search for a start": {Search: "bl"}, "search for two words": {Search: "blue lam"},
 		"search in a category": {Search: "lamp", CategoryID: &category, Status: "active"},
 		"search of a tag":      {Search: "lamp", Tag: "sale", UpdatedSince: began},
 	}

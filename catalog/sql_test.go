@@ -41,6 +41,9 @@ func TestTheSQLOfLists(t *testing.T) {
 		"list_status":             {Status: "active", Order: paging.Order{By: "name", Descending: true}},
 		"list_category":           {CategoryID: new(int64(3))},
 		"list_seller":             {SellerID: new(int64(3))},
+		"list_seller_by_name":     {SellerID: new(int64(3)), Order: paging.Order{By: "name"}},
+		"list_status_by_sku":      {Status: "draft", Order: paging.Order{By: "sku", Descending: true}},
+		"list_status_created":     {Status: "draft", CreatedFrom: january, CreatedBefore: january.AddDate(0, 0, 2)},
 		"list_category_of_status": {CategoryID: new(int64(3)), Status: "active", Order: paging.Order{By: "price"}},
 		"list_warehouse":          {WarehouseID: new(int64(3))},
 		"list_tag":                {Tag: "tag 3", Order: paging.Order{Descending: true}},
@@ -63,6 +66,7 @@ func TestTheSQLOfLists(t *testing.T) {
 		"walk_after_tag":          {Keyset: true, Tag: "tag 3", After: &after},
 		"walk_after_in_category":  {Keyset: true, CategoryID: new(int64(3)), After: &after},
 		"walk_after_of_a_search":  {Keyset: true, Search: "lamp", After: &after},
+		"walk_after_by_name":      {Keyset: true, Tag: "tag 3", Order: paging.Order{By: "name"}, After: &afterSKU},
 		"list_updated_and_status": {UpdatedSince: january, Status: "active"},
 	} {
 		f.Page = page
@@ -74,6 +78,11 @@ func TestTheSQLOfLists(t *testing.T) {
 	golden.Golden(t, "export", func(db *db.DB) error {
 		ignore := func(catalog.Product) error { return nil }
 		return catalog.New(db).Walk(t.Context(), tenant, catalog.Filter{Tag: "tag 3"}, ignore)
+	})
+	golden.Golden(t, "export_by_name", func(db *db.DB) error {
+		ignore := func(catalog.Product) error { return nil }
+		f := catalog.Filter{Tag: "tag 3", Order: paging.Order{By: "name"}}
+		return catalog.New(db).Walk(t.Context(), tenant, f, ignore)
 	})
 	golden.Golden(t, "archive", func(db *db.DB) error {
 		store := catalog.New(db)

@@ -18,7 +18,7 @@ func (s *Store) Product(ctx context.Context, tenant tenancy.ID, id int64) (Produ
 
 // ProductsByID returns the products that exist, in the order of ids.
 func (s *Store) ProductsByID(ctx context.Context, tenant tenancy.ID, ids []int64) ([]Product, error) {
-	products, err := db.All[Product](ctx, s.db, tenant, productsOf("$2::bigint[]"), tenant, ids)
+	products, err := db.All[Product](ctx, s.db, tenant, productsOf("$2::bigint[]", ""), tenant, ids)
 	return products, wrap(err, "read %d products", len(ids))
 }
 

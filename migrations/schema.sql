@@ -230,18 +230,10 @@ CREATE INDEX products_category_price ON products USING btree (tenant_id, categor
 CREATE INDEX products_category_sku ON products USING btree (tenant_id, category_id, status, sku, id) WHERE category_id IS NOT NULL;
 CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
-CREATE INDEX products_seller_created ON products USING btree (tenant_id, seller_id, status, created_at, id) WHERE seller_id IS NOT NULL;
-CREATE INDEX products_seller_name ON products USING btree (tenant_id, seller_id, status, name, id) WHERE seller_id IS NOT NULL;
-CREATE INDEX products_seller_price ON products USING btree (tenant_id, seller_id, status, price, id) WHERE seller_id IS NOT NULL;
-CREATE INDEX products_seller_sku ON products USING btree (tenant_id, seller_id, status, sku, id) WHERE seller_id IS NOT NULL;
-CREATE INDEX products_status_created ON products USING btree (tenant_id, status, created_at, id);
+CREATE INDEX products_seller ON products USING btree (tenant_id, seller_id, status, created_at, id) INCLUDE (price, name, sku) WHERE seller_id IS NOT NULL;
+CREATE INDEX products_status ON products USING btree (tenant_id, status, price, id) INCLUDE (created_at, sku);
 CREATE INDEX products_status_name ON products USING btree (tenant_id, status, name, id);
-CREATE INDEX products_status_price ON products USING btree (tenant_id, status, price, id);
-CREATE INDEX products_status_sku ON products USING btree (tenant_id, status, sku, id);
-CREATE INDEX products_warehouse_created ON products USING btree (tenant_id, warehouse_id, status, created_at, id);
-CREATE INDEX products_warehouse_name ON products USING btree (tenant_id, warehouse_id, status, name, id);
-CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, warehouse_id, status, price, id);
-CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
+CREATE INDEX products_warehouse ON products USING btree (tenant_id, warehouse_id, status, created_at, id) INCLUDE (price, name, sku);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (octet_length(new.sku) <> octet_length(old.sku) OR octet_length(new.name) <> octet_length(old.name) OR new.description IS DISTINCT FROM old.description OR new.bin_location IS DISTINCT FROM old.bin_location OR new.upc IS DISTINCT FROM old.upc OR new.tags <> old.tags OR new.images <> old.images) EXECUTE FUNCTION count_quota_of_row('products');
@@ -280,11 +272,8 @@ create table product_tags (
     PRIMARY KEY (tenant_id, product_id, tag),
     FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE
 );
-comment on table product_tags is 'Tags of products, for filters. Triggers on products write it. The other columns are those of the product, so that indexes return the products of a tag in each order.';
-CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, status, created_at, product_id);
-CREATE INDEX product_tags_name ON product_tags USING btree (tenant_id, tag, status, name, product_id);
-CREATE INDEX product_tags_price ON product_tags USING btree (tenant_id, tag, status, price, product_id);
-CREATE INDEX product_tags_sku ON product_tags USING btree (tenant_id, tag, status, sku, product_id);
+comment on table product_tags is 'Tags of products, for filters. Triggers on products write it. The other columns are those of the product, so that an index has a tag''s products with the columns of all orders.';
+CREATE INDEX product_tags_tag ON product_tags USING btree (tenant_id, tag, status, created_at, product_id) INCLUDE (price, name, sku);
 alter table product_tags alter tenant_id set statistics 0, alter tag set statistics 0, alter created_at set statistics 0;
 alter table product_tags enable row level security, force row level security;
 create policy tenant on product_tags for all to public

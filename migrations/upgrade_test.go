@@ -116,6 +116,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 		{43, "products", write}, {43, "changes", write},
 		{46, "products", read}, {46, "inventory_adjustments", read}, {46, "api_keys", read},
 		{50, "webhooks", read}, {53, "refunds", read}, {53, "sales_rollups", read},
+		{62, "products", write}, {63, "product_tags", write}, {64, "products", read}, {64, "product_tags", read},
 	} {
 		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()

@@ -42,9 +42,10 @@ const (
 	sorting     = 5 * time.Millisecond             // page 1 in the order of an index
 	counting    = 150*time.Millisecond + searching // rows and exact total
 
-	// The bare handler counts the rows of a filtered list.
-	ofSmallFilter, ofLargeFilter = 0.75, 1.0
-	ofFastest                    = 1 / 2.0 // a list takes at most twice as long as one of another size
+	// A list of a seller, a warehouse or a tag takes at most this and sortingRow for each product of the group.
+	sortingGroup = 2 * time.Millisecond
+	sortingRow   = 300 * time.Nanosecond
+	ofFastest    = 1 / 2.0 // a list takes at most twice as long as one of another size
 )
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
@@ -199,14 +200,15 @@ func filters(s *service, products int) []scenario {
 				pick("", "&status=active", "&status=draft")}
 		}
 	}
-	ratio := ofSmallFilter
-	if products >= 200_000 {
-		ratio = ofLargeFilter
-	}
+	groups := map[string]int{"seller_id": products / 500, "warehouse_id": products * 3 / 10, "tag": products / 20}
 	var all []scenario
 	for _, name := range facets {
 		ofProduct := func(p sampled, _ *rand.Rand) string { return p.facet(name) }
-		all = append(all, s.againstBare("filter: "+name, ratio, list(ofProduct)))
+		sc := s.againstBare("filter: "+name, ofBare, list(ofProduct))
+		if size, isSorted := groups[name]; isSorted {
+			sc.target = target{p50: sortingGroup + time.Duration(size)*sortingRow}
+		}
+		all = append(all, sc)
 	}
 	for _, l := range []struct {
 		name       string

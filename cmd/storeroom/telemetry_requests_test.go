@@ -135,6 +135,9 @@ var budgets = []struct {
 		testRequest{path: "/api/products?per_page=100&search=" + mark + "-sku&tag=" + mark, want: 200}, 2, 5,
 	},
 	{"GET /api/products", testRequest{path: "/api/products?per_page=100&sort=price", want: 200}, 1, 5},
+	{"GET /api/products", testRequest{path: "/api/products?category_id={category}&sort=name", want: 200}, 1, 5},
+	// The sizes of the seller and of the catalog decide how PostgreSQL reads the list.
+	{"GET /api/products", testRequest{path: "/api/products?seller_id={seller}&sort=name", want: 200}, 2, 9},
 	{"GET /api/products/{id}", testRequest{path: "/api/products/{product}", want: 200}, 1, 2},
 	{"GET /api/products/sku/{sku}", testRequest{path: "/api/products/sku/" + mark + "-sku-x", want: 200}, 1, 2},
 	{

@@ -214,7 +214,7 @@ func (t *takenStock) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 	}
 	db.QueueRows(q, &t.rows, `
 		select t.order_id, t.product_id, t.warehouse_id, t.line, t.taken, t.returned,
-		       (select sku from products where tenant_id = $1 and price >= 0 and id = t.product_id) as sku
+		       (select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = t.product_id) as sku
 		  from `+ordersByNumber+`
 		 cross join lateral (select * from taken_stock where tenant_id = $1 and order_id = o.id offset 0) t
 		 where t.returned < t.taken

@@ -30,7 +30,7 @@ select p.id, p.created_at, p.updated_at,
 --       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select s.product_id, s.warehouse_id, s.quantity,
-       (select sku from products where tenant_id = $1 and price >= 0 and id = s.product_id) as sku,
+       (select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = s.product_id) as sku,
        (select name from warehouses where tenant_id = $1 and id = s.warehouse_id) as warehouse_name
   from stock s
  where s.tenant_id = $1 and (s.product_id, s.warehouse_id) > ($2, $3)
@@ -55,7 +55,7 @@ select id, sku, images
 
 select a.id, a.product_id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
        a.order_number, a.reason, a.created_at,
-       (select sku from products where tenant_id = $1 and price >= 0 and id = a.product_id) as sku,
+       (select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = a.product_id) as sku,
        (select name from warehouses where tenant_id = $1 and id = a.warehouse_id) as warehouse_name,
        (select name from api_keys where tenant_id = $1 and id = a.api_key_id) as api_key_name
   from inventory_adjustments a

@@ -47,8 +47,8 @@ select p.id, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Merge Append
---         Index Only Scan using product_tags_created on product_tags
---         Index Only Scan using product_tags_created on product_tags
+--         Index Only Scan using product_tags_tag on product_tags
+--         Index Only Scan using product_tags_tag on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
@@ -103,8 +103,8 @@ select p.id, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Merge Append
---         Index Only Scan using product_tags_created on product_tags
---         Index Only Scan using product_tags_created on product_tags
+--         Index Only Scan using product_tags_tag on product_tags
+--         Index Only Scan using product_tags_tag on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

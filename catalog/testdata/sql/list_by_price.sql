@@ -49,8 +49,8 @@ select p.id, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Merge Append
---         Index Only Scan using products_status_price on products
---         Index Only Scan using products_status_price on products
+--         Index Only Scan using products_status on products
+--         Index Only Scan using products_status on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

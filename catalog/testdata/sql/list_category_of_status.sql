@@ -22,8 +22,8 @@ select p.id, p.created_at, p.updated_at,
        select p.id
          from products p
         where p.tenant_id = $1
-          and p.status = $2
-          and p.category_id = $3
+          and p.category_id = $2
+          and p.status = $3
         order by p.price asc, p.id asc
         limit $4 offset $5
        )) with ordinality page (id, place)

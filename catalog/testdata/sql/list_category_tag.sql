@@ -1,12 +1,47 @@
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'category' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'category'
+   and value = $2
+ union all
+select 'tag' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'tag'
+   and value = $3
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Aggregate
+--       Index Scan using product_counts_pkey on product_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+
 select count(*)
-  from products p
- where p.tenant_id = $1
-   and $2 = any (p.tags)
-   and p.category_id = $3
+  from product_tags t
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = t.product_id
+        limit 1
+       ) p
+ where t.tenant_id = $1
+   and t.tag = $2
+   and t.tag = any (p.tags)
+   and p.category_id + 0 = $3
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using products_category_sku on products
+--     Nested Loop Inner
+--       Index Only Scan using product_tags_tag on product_tags
+--       Limit
+--         Index Scan using products_pkey on products
 
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -18,29 +53,23 @@ select p.id, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select id
+       select g.id
          from (
-              (
-              select p.id as id, p.name as key
-                from products p
-               where p.tenant_id = $1
-                 and $2 = any (p.tags)
-                 and p.category_id = $3
-                 and p.status = 'active'
-               order by p.name asc, p.id asc
-              )
-               union all
-              (
-              select p.id as id, p.name as key
-                from products p
-               where p.tenant_id = $1
-                 and $2 = any (p.tags)
-                 and p.category_id = $3
-                 and p.status = 'draft'
-               order by p.name asc, p.id asc
-              )
-              ) p
-        order by key asc, id asc
+              select t.product_id as id, t.name as key
+                from product_tags t
+               cross join lateral (
+                     select *
+                       from products
+                      where tenant_id = $1 and id = t.product_id
+                      limit 1
+                     ) p
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and t.tag = any (p.tags)
+                 and p.category_id + 0 = $3
+              offset 0
+              ) g
+        order by g.key asc, g.id asc
         limit $4 offset $5
        )) with ordinality page (id, place)
  cross join lateral (
@@ -54,9 +83,11 @@ select p.id, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Merge Append
---         Index Scan using products_category_name on products
---         Index Scan using products_category_name on products
+--       Sort
+--         Nested Loop Inner
+--           Index Only Scan using product_tags_tag on product_tags
+--           Limit
+--             Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

@@ -1,3 +1,28 @@
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'category' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'category'
+   and value = $2
+ union all
+select 'warehouse' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'warehouse'
+   and value = $3
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Aggregate
+--       Index Scan using product_counts_pkey on product_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+
 select count(*)
   from products p
  where p.tenant_id = $1

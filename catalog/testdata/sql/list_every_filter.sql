@@ -1,15 +1,61 @@
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'category' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'category'
+   and value = $3
+   and status = $2
+ union all
+select 'tag' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'tag'
+   and value = $4
+   and status = $2
+ union all
+select 'seller' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'seller'
+   and value = $5
+   and status = $2
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Aggregate
+--       Index Scan using product_counts_pkey on product_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+
 select count(*)
-  from products p
- where p.tenant_id = $1
-   and $2 = any (p.tags)
-   and p.status = $3
-   and p.category_id = $4
-   and p.seller_id = $5
-   and p.created_at >= $6
+  from product_tags t
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = t.product_id
+        limit 1
+       ) p
+ where t.tenant_id = $1
+   and t.tag = $2
+   and t.tag = any (p.tags)
+   and p.category_id + 0 = $3
+   and p.seller_id + 0 = $4
+   and t.status = $5
+   and t.created_at >= $6
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using products_seller_sku on products
+--     Nested Loop Inner
+--       Index Only Scan using product_tags_tag on product_tags
+--       Limit
+--         Index Scan using products_pkey on products
 
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -21,15 +67,22 @@ select p.id, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
-         from products p
-        where p.tenant_id = $1
-          and $2 = any (p.tags)
-          and p.status = $3
-          and p.category_id = $4
-          and p.seller_id = $5
-          and p.created_at >= $6
-        order by p.created_at asc, p.id asc
+       select t.product_id
+         from product_tags t
+        cross join lateral (
+              select *
+                from products
+               where tenant_id = $1 and id = t.product_id
+               limit 1
+              ) p
+        where t.tenant_id = $1
+          and t.tag = $2
+          and t.tag = any (p.tags)
+          and p.category_id + 0 = $3
+          and p.seller_id + 0 = $4
+          and t.status = $5
+          and t.created_at >= $6
+        order by t.created_at asc, t.product_id asc
         limit $7 offset $8
        )) with ordinality page (id, place)
  cross join lateral (
@@ -43,7 +96,10 @@ select p.id, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Scan using products_seller_created on products
+--       Nested Loop Inner
+--         Index Only Scan using product_tags_tag on product_tags
+--         Limit
+--           Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

@@ -22,8 +22,8 @@ select p.id, p.created_at, p.updated_at,
        select p.id
          from products p
         where p.tenant_id = $1
-          and p.status = $2
-          and p.warehouse_id = $3
+          and p.warehouse_id = $2
+          and p.status = $3
         order by p.created_at desc, p.id desc
         limit $4 offset $5
        )) with ordinality page (id, place)
@@ -38,7 +38,7 @@ select p.id, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Only Scan using products_warehouse_created on products
+--       Index Only Scan using products_warehouse on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

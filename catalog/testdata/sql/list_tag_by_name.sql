@@ -1,3 +1,20 @@
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'tag' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'tag'
+   and value = $2
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Aggregate
+--       Index Scan using product_counts_pkey on product_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+
 select coalesce(sum(count), 0)::bigint as count
   from facet_counts
  where tenant_id = $1
@@ -18,27 +35,15 @@ select p.id, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select id
+       select g.id
          from (
-              (
               select t.product_id as id, t.name as key
                 from product_tags t
                where t.tenant_id = $1
                  and t.tag = $2
-                 and t.status = 'active'
-               order by t.name asc, t.product_id asc
-              )
-               union all
-              (
-              select t.product_id as id, t.name as key
-                from product_tags t
-               where t.tenant_id = $1
-                 and t.tag = $2
-                 and t.status = 'draft'
-               order by t.name asc, t.product_id asc
-              )
-              ) p
-        order by key asc, id asc
+              offset 0
+              ) g
+        order by g.key asc, g.id asc
         limit $3 offset $4
        )) with ordinality page (id, place)
  cross join lateral (
@@ -52,9 +57,8 @@ select p.id, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Merge Append
---         Index Only Scan using product_tags_name on product_tags
---         Index Only Scan using product_tags_name on product_tags
+--       Sort
+--         Index Only Scan using product_tags_tag on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

@@ -6,7 +6,7 @@ select count(*)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Only Scan using product_tags_created on product_tags
+--     Index Only Scan using product_tags_tag on product_tags
 
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -18,29 +18,16 @@ select p.id, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select id
+       select g.id
          from (
-              (
               select t.product_id as id, t.price as key
                 from product_tags t
                where t.tenant_id = $1
                  and t.tag = $2
                  and t.created_at >= $3
-                 and t.status = 'active'
-               order by t.price asc, t.product_id asc
-              )
-               union all
-              (
-              select t.product_id as id, t.price as key
-                from product_tags t
-               where t.tenant_id = $1
-                 and t.tag = $2
-                 and t.created_at >= $3
-                 and t.status = 'draft'
-               order by t.price asc, t.product_id asc
-              )
-              ) p
-        order by key asc, id asc
+              offset 0
+              ) g
+        order by g.key asc, g.id asc
         limit $4 offset $5
        )) with ordinality page (id, place)
  cross join lateral (
@@ -54,9 +41,8 @@ select p.id, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Merge Append
---         Index Scan using product_tags_price on product_tags
---         Index Scan using product_tags_price on product_tags
+--       Sort
+--         Index Only Scan using product_tags_tag on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

@@ -38,7 +38,7 @@ select p.id, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Only Scan using product_tags_created on product_tags
+--       Index Only Scan using product_tags_tag on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

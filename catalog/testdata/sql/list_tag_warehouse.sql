@@ -1,3 +1,28 @@
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'tag' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'tag'
+   and value = $2
+ union all
+select 'warehouse' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'warehouse'
+   and value = $3
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Aggregate
+--       Index Scan using product_counts_pkey on product_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+--     Aggregate
+--       Index Scan using facet_counts_pkey on facet_counts
+
 select count(*)
   from product_tags t
  cross join lateral (
@@ -9,12 +34,12 @@ select count(*)
  where t.tenant_id = $1
    and t.tag = $2
    and t.tag = any (p.tags)
-   and p.warehouse_id = $3
+   and p.warehouse_id + 0 = $3
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Nested Loop Inner
---       Index Only Scan using product_tags_pkey on product_tags
+--       Index Only Scan using product_tags_tag on product_tags
 --       Limit
 --         Index Scan using products_pkey on products
 
@@ -42,7 +67,7 @@ select p.id, p.created_at, p.updated_at,
                where t.tenant_id = $1
                  and t.tag = $2
                  and t.tag = any (p.tags)
-                 and p.warehouse_id = $3
+                 and p.warehouse_id + 0 = $3
                  and t.status = 'active'
                order by t.created_at asc, t.product_id asc
               )
@@ -59,7 +84,7 @@ select p.id, p.created_at, p.updated_at,
                where t.tenant_id = $1
                  and t.tag = $2
                  and t.tag = any (p.tags)
-                 and p.warehouse_id = $3
+                 and p.warehouse_id + 0 = $3
                  and t.status = 'draft'
                order by t.created_at asc, t.product_id asc
               )
@@ -80,11 +105,11 @@ select p.id, p.created_at, p.updated_at,
 --     Limit (InitPlan)
 --       Merge Append
 --         Nested Loop Inner
---           Index Only Scan using product_tags_created on product_tags
+--           Index Only Scan using product_tags_tag on product_tags
 --           Limit
 --             Index Scan using products_pkey on products
 --         Nested Loop Inner
---           Index Only Scan using product_tags_created on product_tags
+--           Index Only Scan using product_tags_tag on product_tags
 --           Limit
 --             Index Scan using products_pkey on products
 --     Function Scan on unnest

@@ -1,3 +1,39 @@
+with counted as (
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'status' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+   and status = $2
+)
+select name, size from counted
+ union all
+select 'changed', count(*)
+  from (
+       select id from products where tenant_id = $1 and changed_at >= $3
+        union all
+       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $3
+        limit (select min(size) from counted)
+       ) r
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Append (CTE counted)
+--       Aggregate
+--         Index Scan using product_counts_pkey on product_counts
+--       Aggregate
+--         Index Scan using product_counts_pkey on product_counts
+--     CTE Scan on counted
+--     Aggregate
+--       Limit
+--         Aggregate (InitPlan)
+--           CTE Scan on counted
+--         Append
+--           Index Only Scan using products_changed on products
+--           Index Only Scan using inventory_adjustments_created on inventory_adjustments
+
 select count(*)
   from (
        select *
@@ -49,34 +85,38 @@ select p.id, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
+       select g.id
          from (
-              select *
-                from products
-               where tenant_id = $1 and changed_at >= $2
-               union all
-              select p.*
+              select p.id as id, p.created_at as key
                 from (
-                     select id
-                       from (
-                            select id, true as changed from products where tenant_id = $1 and changed_at >= $2
-                            union all
-                            select product_id, false from inventory_adjustments where tenant_id = $1 and created_at >= $2
-                            ) c
-                      group by id
-                     having not bool_or(changed)
-                     ) c
-               cross join lateral (
                      select *
                        from products
-                      where tenant_id = $1 and id = c.id
-                      limit 1
+                      where tenant_id = $1 and changed_at >= $2
+                      union all
+                     select p.*
+                       from (
+                            select id
+                              from (
+                                   select id, true as changed from products where tenant_id = $1 and changed_at >= $2
+                                   union all
+                                   select product_id, false from inventory_adjustments where tenant_id = $1 and created_at >= $2
+                                   ) c
+                             group by id
+                            having not bool_or(changed)
+                            ) c
+                      cross join lateral (
+                            select *
+                              from products
+                             where tenant_id = $1 and id = c.id
+                             limit 1
+                            ) p
+                     offset 0
                      ) p
+               where p.updated_at >= $2
+                 and p.status = $3
               offset 0
-              ) p
-        where p.updated_at >= $2
-          and p.status = $3
-        order by p.created_at asc, p.id asc
+              ) g
+        order by g.key asc, g.id asc
         limit $4 offset $5
        )) with ordinality page (id, place)
  cross join lateral (

@@ -48,33 +48,37 @@ select p.id, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
+       select g.id
          from (
-              select *
-                from products
-               where tenant_id = $1 and changed_at >= $2
-               union all
-              select p.*
+              select p.id as id, p.created_at as key
                 from (
-                     select id
-                       from (
-                            select id, true as changed from products where tenant_id = $1 and changed_at >= $2
-                            union all
-                            select product_id, false from inventory_adjustments where tenant_id = $1 and created_at >= $2
-                            ) c
-                      group by id
-                     having not bool_or(changed)
-                     ) c
-               cross join lateral (
                      select *
                        from products
-                      where tenant_id = $1 and id = c.id
-                      limit 1
+                      where tenant_id = $1 and changed_at >= $2
+                      union all
+                     select p.*
+                       from (
+                            select id
+                              from (
+                                   select id, true as changed from products where tenant_id = $1 and changed_at >= $2
+                                   union all
+                                   select product_id, false from inventory_adjustments where tenant_id = $1 and created_at >= $2
+                                   ) c
+                             group by id
+                            having not bool_or(changed)
+                            ) c
+                      cross join lateral (
+                            select *
+                              from products
+                             where tenant_id = $1 and id = c.id
+                             limit 1
+                            ) p
+                     offset 0
                      ) p
+               where p.updated_at >= $2
               offset 0
-              ) p
-        where p.updated_at >= $2
-        order by p.created_at asc, p.id asc
+              ) g
+        order by g.key asc, g.id asc
         limit $3 offset $4
        )) with ordinality page (id, place)
  cross join lateral (

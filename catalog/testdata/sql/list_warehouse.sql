@@ -53,8 +53,8 @@ select p.id, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Merge Append
---         Index Only Scan using products_warehouse_created on products
---         Index Only Scan using products_warehouse_created on products
+--         Index Only Scan using products_warehouse on products
+--         Index Only Scan using products_warehouse on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

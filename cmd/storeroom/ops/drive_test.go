@@ -35,7 +35,10 @@ func (c client) do(ctx context.Context, method, path string, body, data any) err
 
 // work creates and changes products and orders with a prefix, and reads them and the reports.
 func (c client) work(ctx context.Context, prefix string) error {
-	var made struct{ ID int64 }
+	var made struct {
+		ID          int64
+		WarehouseID int64 `json:"warehouse_id"`
+	}
 	err := c.do(ctx, "POST", "/api/products", map[string]any{
 		"sku": prefix, "name": "Lamp " + prefix, "price": 12.50, "cost": 7, "tags": []string{"new", "oak"}, "quantity": 3,
 	}, &made)
@@ -67,6 +70,11 @@ func (c client) work(ctx context.Context, prefix string) error {
 		{"GET", product, nil},
 		{"GET", order, nil},
 		{"GET", "/api/products?search=lamp&per_page=5", nil},
+		{"GET", "/api/products?tag=oak&sort=name", nil},
+		{"GET", fmt.Sprintf("/api/products?warehouse_id=%d&sort=sku", made.WarehouseID), nil},
+		{"GET", fmt.Sprintf("/api/products?warehouse_id=%d&tag=oak&sort=price&cursor=", made.WarehouseID), nil},
+		{"GET", "/api/products?status=draft&from=2026-01-01", nil},
+		{"GET", "/api/products/export?tag=oak&sort=sku", nil},
 		{"GET", "/api/orders?channel=web&per_page=5", nil},
 		{"GET", "/api/orders/export", nil},
 		{"GET", summary, nil},

@@ -13,7 +13,7 @@ import (
 )
 
 // previousRelease is the commit of the release before this one. Change it with each release.
-const previousRelease = "1be837389c104687931b126e0e2969cc5beefd3a"
+const previousRelease = "8c46c901a4376ed976044d60d5325d3bbbaeb7ed"
 
 // mustBuildPrevious builds the program of the previous release from the history of the repository.
 func mustBuildPrevious(t *testing.T) string {

@@ -1078,7 +1078,7 @@ order by l.position
 --   Nested Loop Inner
 --     Function Scan
 --     Limit
---       Index Scan using products_warehouse_sku on products
+--       Index Scan using products_status on products
 
 select string_agg(int8send(g.key), '')
  from unnest($2::bigint[]) g (key)

@@ -66,7 +66,7 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Nested Loop Left
 --       Function Scan on unnest
 --       Limit
---         Index Scan using products_warehouse_sku on products
+--         Index Scan using products_status on products
 --           Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --           Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Limit

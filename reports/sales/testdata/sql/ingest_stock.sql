@@ -56,7 +56,7 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Nested Loop Left
 --       Function Scan on unnest
 --       Limit
---         Index Scan using products_warehouse_sku on products
+--         Index Scan using products_status on products
 --           Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --           Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Limit
@@ -105,10 +105,10 @@ returning sku, id as sold_id, product_id, category_id, seller_id,
 --       Nested Loop Left
 --         Function Scan on unnest
 --         Limit
---           Index Scan using products_warehouse_sku on products
+--           Index Scan using products_status on products
 --             Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --             Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
---     Index Scan using products_warehouse_sku on products (SubPlan)
+--     Index Scan using products_status on products (SubPlan)
 
 select p.id, p.warehouse_id, p.quantity
   from unnest($2::bigint[]) i (id)
@@ -125,7 +125,7 @@ select p.id, p.warehouse_id, p.quantity
 --     Function Scan on unnest
 --     Limit
 --       LockRows
---         Index Scan using products_warehouse_sku on products
+--         Index Scan using products_status on products
 
 select s.product_id, s.warehouse_id, s.quantity
   from unnest($2::bigint[]) i (id)
@@ -384,7 +384,7 @@ select $1, p.id, p.warehouse_id, p.price, u.quantity, p.sku, p.name, p.status, p
 --     Nested Loop Inner
 --       Function Scan
 --       Limit
---         Index Scan using products_warehouse_sku on products
+--         Index Scan using products_status on products
 
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select distinct on (c.product_id, c.warehouse_id) $1::bigint, c.product_id, c.warehouse_id, c.in_warehouse

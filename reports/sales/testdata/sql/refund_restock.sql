@@ -81,7 +81,7 @@ unnest($2::text[]) n (number)
 --         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
 select t.order_id, t.product_id, t.warehouse_id, t.line, t.taken, t.returned,
-           (select sku from products where tenant_id = $1 and price >= 0 and id = t.product_id) as sku
+           (select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = t.product_id) as sku
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
@@ -98,7 +98,7 @@ unnest($2::text[]) n (number)
 --           Index Scan using orders_tenant_id_number_key on orders
 --       Memoize
 --         Index Scan using taken_stock_pkey on taken_stock
---       Index Scan using products_warehouse_sku on products (SubPlan)
+--       Index Scan using products_status on products (SubPlan)
 
 select o.id as order_id, r.line, r.units
       from
@@ -143,7 +143,7 @@ select p.id, p.warehouse_id, p.quantity
 --     Function Scan on unnest
 --     Limit
 --       LockRows
---         Index Scan using products_warehouse_sku on products
+--         Index Scan using products_status on products
 
 select s.product_id, s.warehouse_id, s.quantity
   from unnest($2::bigint[]) i (id)
@@ -327,7 +327,7 @@ select $1, p.id, p.warehouse_id, p.price, u.quantity, p.sku, p.name, p.status, p
 --     Nested Loop Inner
 --       Function Scan
 --       Limit
---         Index Scan using products_warehouse_sku on products
+--         Index Scan using products_status on products
 
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select distinct on (c.product_id, c.warehouse_id) $1::bigint, c.product_id, c.warehouse_id, c.in_warehouse

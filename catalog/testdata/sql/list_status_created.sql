@@ -1,0 +1,89 @@
+with counted as (
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'status' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+   and status = $2
+)
+select name, size from counted
+ union all
+select 'created', 4 * count(*)
+  from (
+       select id
+         from products
+        where tenant_id = $1
+          and created_at >= $3
+          and created_at < $4
+        limit (select min(size) / 4 + 1 from counted)
+       ) r
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Append (CTE counted)
+--       Aggregate
+--         Index Scan using product_counts_pkey on product_counts
+--       Aggregate
+--         Index Scan using product_counts_pkey on product_counts
+--     CTE Scan on counted
+--     Aggregate
+--       Limit
+--         Aggregate (InitPlan)
+--           CTE Scan on counted
+--         Index Only Scan using products_created on products
+
+select count(*)
+  from products p
+ where p.tenant_id = $1
+   and p.status = $2
+   and p.created_at + interval '0' >= $3
+   and p.created_at + interval '0' < $4
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Only Scan using products_status on products
+
+select p.id, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from unnest(array(
+       select g.id
+         from (
+              select p.id as id, p.created_at as key
+                from products p
+               where p.tenant_id = $1
+                 and p.status = $2
+                 and p.created_at + interval '0' >= $3
+                 and p.created_at + interval '0' < $4
+              offset 0
+              ) g
+        order by g.key asc, g.id asc
+        limit $5 offset $6
+       )) with ordinality page (id, place)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = page.id
+        limit 1
+       ) p
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Limit (InitPlan)
+--       Sort
+--         Index Only Scan using products_status on products
+--     Function Scan on unnest
+--     Limit
+--       Index Scan using products_pkey on products
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
