@@ -224,9 +224,6 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (err er
 		return err
 	}
 	r := newReport(o)
-	if r.Allocations, err = allocations(ctx, full); err != nil {
-		return fmt.Errorf("count allocations: %w", err)
-	}
 	earlier, err := deadlocks(ctx, full.db)
 	if err != nil {
 		return err

@@ -15,20 +15,19 @@ import (
 
 // report contains all measurements of a run. The next run compares with it.
 type report struct {
-	At          time.Time    `json:"at"`
-	Go          string       `json:"go"`
-	Processors  int          `json:"processors"`
-	Products    int          `json:"products"`
-	Orders      int          `json:"orders"`
-	Rounds      int          `json:"rounds"`
-	Round       string       `json:"round"`
-	Results     []result     `json:"results"`
-	Allocations []allocation `json:"allocations"`
-	Files       []file       `json:"files"`
-	Start       *startup     `json:"start,omitempty"`
-	Imports     []imported   `json:"imports"`
-	Neighbours  *neighbours  `json:"neighbours,omitempty"`
-	Deadlocks   int64        `json:"deadlocks"`
+	At         time.Time   `json:"at"`
+	Go         string      `json:"go"`
+	Processors int         `json:"processors"`
+	Products   int         `json:"products"`
+	Orders     int         `json:"orders"`
+	Rounds     int         `json:"rounds"`
+	Round      string      `json:"round"`
+	Results    []result    `json:"results"`
+	Files      []file      `json:"files"`
+	Start      *startup    `json:"start,omitempty"`
+	Imports    []imported  `json:"imports"`
+	Neighbours *neighbours `json:"neighbours,omitempty"`
+	Deadlocks  int64       `json:"deadlocks"`
 }
 
 // result is one scenario with one number of clients.
@@ -44,23 +43,6 @@ type result struct {
 	Ratio    *spread `json:"ratio,omitempty"`
 	Target   string  `json:"target,omitempty"`
 	Met      bool    `json:"met"`
-}
-
-// allocation is the average of one request.
-type allocation struct {
-	Request string  `json:"request"`
-	Objects float64 `json:"objects"`
-	Bytes   float64 `json:"bytes"`
-	Most    float64 `json:"most,omitempty"` // the target
-}
-
-func (a allocation) String() string {
-	text := fmt.Sprintf("  %-28s %6.0f objects %8.0f bytes", a.Request, a.Objects, a.Bytes)
-	if a.Most > 0 {
-		met := map[bool]string{true: "met", false: "MISSED"}[a.Objects <= a.Most]
-		text += fmt.Sprintf(", %s ≤ %.0f objects", met, a.Most)
-	}
-	return text
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -130,13 +112,9 @@ func (r report) find(scenario string, clients int) *result {
 	return nil
 }
 
-// summary prints missed targets, allocations, files, starts and deadlocks.
+// summary prints missed targets, files, starts and deadlocks.
 func (r report) summary(out io.Writer) {
 	r.targets(out)
-	fmt.Fprintln(out, "\nallocations per request, without network:")
-	for _, a := range r.Allocations {
-		fmt.Fprintln(out, a)
-	}
 	if len(r.Files) > 0 {
 		fmt.Fprintln(out, "\nfiles:")
 	}

@@ -39,7 +39,6 @@ type service struct {
 	keys    *keys.Resolver
 	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
-	handler http.Handler
 	bare    *bare
 	peppers string // as in the environment
 	log     *os.File
@@ -112,7 +111,6 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	}
 	s.usage = usage.Open(ctx, s.db, logger)
 	options := s.options(peppers, logger)
-	s.handler = api.New(options)
 	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
 	if s.bare.super, err = db.Open(ctx, d.super); err != nil {
 		return s, err
@@ -120,7 +118,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
 		return s, err
 	}
-	if s.address, err = s.listen(ctx, s.handler); err != nil {
+	if s.address, err = s.listen(ctx, api.New(options)); err != nil {
 		return s, err
 	}
 	options.Usage = nil
