@@ -26,7 +26,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,7 +44,6 @@ type options struct {
 	rounds   int
 	time     time.Duration // of a round
 	program  string
-	profile  string
 	against  string
 	duckdb   bool
 	hostile  bool
@@ -91,7 +89,6 @@ func parseFlags() options {
 	flag.DurationVar(&o.time, "time", 300*time.Millisecond, "duration of a round")
 	const program = "`file` of the program, built by make build, for the scenarios with telemetry"
 	flag.StringVar(&o.program, "program", "bin/storeroom", program)
-	flag.StringVar(&o.profile, "profile", "", "write a CPU profile to this `file`")
 	const against = "compare with this `commit`: build it in a temporary worktree, and alternate its requests with ours"
 	flag.StringVar(&o.against, "against", "", against)
 	flag.BoolVar(&o.duckdb, "duckdb", false,
@@ -228,9 +225,8 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	if err := profiled(o.profile, func() error {
-		return r.measureAll(ctx, o, scenarios(full, empty, telemetry, duck, o.products, o.orders), before, out)
-	}); err != nil {
+	all := scenarios(full, empty, telemetry, duck, o.products, o.orders)
+	if err := r.measureAll(ctx, o, all, before, out); err != nil {
 		return err
 	}
 	if err := r.measurePrograms(ctx, o, full, d, before, out); err != nil {
@@ -302,21 +298,4 @@ func (sc scenario) measure(ctx context.Context, o options, clients int) (result,
 		return result{}, err
 	}
 	return resultOf(sc, clients, own, other), nil
-}
-
-// profiled runs f and writes a CPU profile of it if path is set.
-func profiled(path string, f func() error) (err error) {
-	if path == "" {
-		return f()
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return err
-	}
-	defer pprof.StopCPUProfile()
-	return f()
 }
