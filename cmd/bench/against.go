@@ -52,7 +52,7 @@ func compare(ctx context.Context, o options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	r := newReport(o)
+	var r report
 	if err := r.measureAll(ctx, o, all.scenarios, report{}, out); err != nil {
 		return err
 	}

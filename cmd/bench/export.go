@@ -159,11 +159,11 @@ var (
 
 // file is the measurement of one download.
 type file struct {
-	File      string   `json:"file"`
-	Bytes     int      `json:"bytes"`
-	Before    uint64   `json:"before"`                  // resident memory of this process
-	Peak      uint64   `json:"peak"`                    // highest resident memory
-	FirstByte *float64 `json:"first_byte_ms,omitempty"` // after the first byte of COPY, of a CSV
+	File      string
+	Bytes     int
+	Before    uint64   // resident memory of this process
+	Peak      uint64   // highest resident memory
+	FirstByte *float64 // milliseconds after the first byte of COPY, of a CSV
 }
 
 func (f file) String() string {

@@ -71,7 +71,7 @@ func main() {
 
 func parseFlags() options {
 	o := options{run: regexp.MustCompile(""), clients: []int{1, 8, 64}}
-	flag.StringVar(&o.dir, "dir", ".local/bench", "`directory` of the servers, their data and last.json")
+	flag.StringVar(&o.dir, "dir", ".local/bench", "`directory` of the servers and their data")
 	flag.IntVar(&o.products, "products", 0,
 		"products of the large tenant; each `number` has a separate database (default 1000000; 100 for each of -tenants)")
 	flag.IntVar(&o.orders, "orders", 0,
@@ -147,7 +147,8 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dropDatabase(context.WithoutCancel(ctx), servers.AdminURL, name)) }()
-	return measure(ctx, o, databases{full, empty, imports}, out)
+	_, err = measure(ctx, o, databases{full, empty, imports}, out)
+	return err
 }
 
 func startServers(ctx context.Context, o options) (*local.Servers, error) {
@@ -189,62 +190,56 @@ func prepare(
 	return d, nil
 }
 
-// measure runs the scenarios, prints the table and saves the report.
-func measure(ctx context.Context, o options, d databases, out io.Writer) (err error) {
+// measure runs the scenarios and prints the table.
+func measure(ctx context.Context, o options, d databases, out io.Writer) (r report, err error) {
 	full, err := openService(ctx, d.full, o.redis, large, small, wide)
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, full.close()) }()
 	empty, err := openService(ctx, d.empty, o.redis, small)
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, empty.close()) }()
 	telemetry, err := openTraced(ctx, o.program, full, d.full, o.redis)
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, telemetry.close()) }()
 
 	var duck *duckDB
 	if o.duckdb {
 		if duck, err = openDuckDB(ctx, o, d.full, out); err != nil {
-			return err
+			return r, err
 		}
 		defer func() { err = errors.Join(err, duck.close()) }()
 	}
 
-	path := filepath.Join(o.dir, "last.json")
-	before, err := loadReport(path, o.products, o.orders)
-	if err != nil {
-		return err
-	}
-	r := newReport(o)
 	earlier, err := deadlocks(ctx, full.db)
 	if err != nil {
-		return err
+		return r, err
 	}
 	all := scenarios(full, empty, telemetry, duck, o.products, o.orders)
-	if err := r.measureAll(ctx, o, all, before, out); err != nil {
-		return err
+	if err := r.measureAll(ctx, o, all, report{}, out); err != nil {
+		return r, err
 	}
-	if err := r.measurePrograms(ctx, o, full, d, before, out); err != nil {
-		return err
+	if err := r.measurePrograms(ctx, o, full, d, out); err != nil {
+		return r, err
 	}
 	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
-		return err
+		return r, err
 	}
 	r.Deadlocks -= earlier
 	r.summary(out)
-	return r.with(before, o).save(path)
+	return r, nil
 }
 
 // measurePrograms measures what needs processes of its own.
 func (r *report) measurePrograms(
-	ctx context.Context, o options, full *service, d databases, before report, out io.Writer,
+	ctx context.Context, o options, full *service, d databases, out io.Writer,
 ) (err error) {
-	if err := r.measureReplicas(ctx, o, before, out); err != nil {
+	if err := r.measureReplicas(ctx, o, out); err != nil {
 		return err
 	}
 	if r.Files, err = measureFiles(ctx, d.full, o); err != nil {

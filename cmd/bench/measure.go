@@ -145,9 +145,7 @@ func alternate(ctx context.Context, rounds int, length time.Duration, sides ...*
 
 // spread summarizes one value of several rounds.
 type spread struct {
-	Median float64 `json:"median"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
+	Median, Min, Max float64
 }
 
 func spreadOf(values []float64) spread {

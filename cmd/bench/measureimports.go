@@ -13,13 +13,13 @@ import (
 
 // imported is the measurement of an import in one way.
 type imported struct {
-	Import  string `json:"import"`
-	Bytes   int64  `json:"bytes"`
-	Rate    spread `json:"per_second"` // rows
-	Against string `json:"against,omitempty"`
-	Ratio   spread `json:"ratio"`
-	Peak    uint64 `json:"peak"` // highest resident memory of the process
-	Met     bool   `json:"met"`
+	Import  string
+	Bytes   int64
+	Rate    spread // rows per second
+	Against string
+	Ratio   spread
+	Peak    uint64 // highest resident memory of the process
+	Met     bool
 }
 
 func (i imported) String() string {

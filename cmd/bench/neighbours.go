@@ -22,12 +22,12 @@ const (
 
 // neighbours is the measurement of steady requests of other tenants beside a large import.
 type neighbours struct {
-	Requests int     `json:"requests"` // of a side
-	Without  float64 `json:"without_p99_ms"`
-	With     float64 `json:"with_p99_ms"`
-	P50      float64 `json:"without_p50_ms"`
-	WithP50  float64 `json:"with_p50_ms"`
-	Rows     int     `json:"rows"` // planned or applied meanwhile
+	Requests int     // of a side
+	Without  float64 // p99 in milliseconds
+	With     float64 // p99
+	P50      float64 // without
+	WithP50  float64
+	Rows     int // planned or applied meanwhile
 }
 
 func (n neighbours) String() string {

@@ -48,7 +48,7 @@ var (
 )
 
 // measureReplicas measures reports with and without a replica, alone and beside writers.
-func (r *report) measureReplicas(ctx context.Context, o options, before report, out io.Writer) (err error) {
+func (r *report) measureReplicas(ctx context.Context, o options, out io.Writer) (err error) {
 	if !slices.ContainsFunc([]string{reportsAlone.name, reportsBeside.name, ordersBeside.name}, o.run.MatchString) {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (r *report) measureReplicas(ctx context.Context, o options, before report, 
 	}
 	for _, result := range results {
 		r.Results = append(r.Results, result)
-		fmt.Fprintln(out, result.line(before.find(result.Scenario, result.Clients)))
+		fmt.Fprintln(out, result.line(nil))
 	}
 	answered, all, err := s.reads(ctx)
 	if err == nil {

@@ -1,48 +1,34 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
 
-// report contains all measurements of a run. The next run compares with it.
+// report contains all measurements of a run.
 type report struct {
-	At         time.Time   `json:"at"`
-	Go         string      `json:"go"`
-	Processors int         `json:"processors"`
-	Products   int         `json:"products"`
-	Orders     int         `json:"orders"`
-	Rounds     int         `json:"rounds"`
-	Round      string      `json:"round"`
-	Results    []result    `json:"results"`
-	Files      []file      `json:"files"`
-	Start      *startup    `json:"start,omitempty"`
-	Imports    []imported  `json:"imports"`
-	Neighbours *neighbours `json:"neighbours,omitempty"`
-	Deadlocks  int64       `json:"deadlocks"`
+	Results    []result
+	Files      []file
+	Start      *startup
+	Imports    []imported
+	Neighbours *neighbours
+	Deadlocks  int64
 }
 
 // result is one scenario with one number of clients.
 type result struct {
-	Scenario string  `json:"scenario"`
-	Clients  int     `json:"clients"`
-	Rate     spread  `json:"per_second"` // requests, orders or rows
-	P50      float64 `json:"p50_ms"`
-	P99      float64 `json:"p99_ms"`
-	Refused  int     `json:"refused"` // 503 responses, not in the rate
-	Against  string  `json:"against,omitempty"`
-	Baseline float64 `json:"baseline_p50_ms,omitempty"`
-	Ratio    *spread `json:"ratio,omitempty"`
-	Target   string  `json:"target,omitempty"`
-	Met      bool    `json:"met"`
+	Scenario string
+	Clients  int
+	Rate     spread  // requests, orders or rows per second
+	P50, P99 float64 // milliseconds
+	Refused  int     // 503 responses, not in the rate
+	Against  string
+	Baseline float64 // p50 in milliseconds
+	Ratio    *spread
+	Target   string
+	Met      bool
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -82,7 +68,7 @@ func (r *result) check(t target) {
 const tableHead = "scenario                             clients    per s   p50 ms   p99 ms  " +
 	"ratio (min-max) against                        target                 change"
 
-// line formats a row of the table. before is the result of the last run or nil.
+// line formats a row of the table. before is an earlier result to compare with, or nil.
 func (r result) line(before *result) string {
 	ratio, target, change := "", "", ""
 	if r.Ratio != nil {
@@ -146,54 +132,5 @@ func (r report) targets(out io.Writer) {
 			figure += fmt.Sprintf(", %.2f of %s in %.1f ms", m.Ratio.Median, m.Against, m.Baseline)
 		}
 		fmt.Fprintf(out, "  %s, %d clients: %s, target %s\n", m.Scenario, m.Clients, figure, m.Target)
-	}
-}
-
-// loadReport reads the report of the last run. It returns an empty report if there is none
-// with the same numbers of products and orders.
-func loadReport(path string, products, orders int) (report, error) {
-	var r report
-	content, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(content, &r); err != nil {
-		return r, fmt.Errorf("read %s: %w", path, err)
-	}
-	if r.Products != products || r.Orders != orders {
-		return report{}, nil
-	}
-	return r, nil
-}
-
-// with adds the results of an earlier run for scenarios that this run did not include.
-func (r report) with(before report, o options) report {
-	for _, old := range before.Results {
-		included := o.run.MatchString(old.Scenario) && slices.Contains(o.clients, old.Clients)
-		if !included && r.find(old.Scenario, old.Clients) == nil {
-			r.Results = append(r.Results, old)
-		}
-	}
-	return r
-}
-
-func (r report) save(path string) error {
-	content, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(content, '\n'), 0o600)
-}
-
-func newReport(o options) report {
-	return report{
-		At: time.Now().UTC(), Go: runtime.Version(), Processors: runtime.NumCPU(),
-		Products: o.products, Orders: o.orders, Rounds: o.rounds, Round: o.time.String(),
 	}
 }

@@ -23,8 +23,8 @@ const (
 
 // startup is the measurement of several starts of the program.
 type startup struct {
-	FirstResponse spread `json:"first_response_ms"`
-	Idle          uint64 `json:"idle"` // resident memory of a program that is idle, in bytes
+	FirstResponse spread // milliseconds
+	Idle          uint64 // resident memory of a program that is idle, in bytes
 }
 
 func (s startup) String() string {

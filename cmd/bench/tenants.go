@@ -74,8 +74,7 @@ func measureApart(ctx context.Context, o options, server, password string, numbe
 }
 
 // measure prints the rates, beside those of the report before, and what the tenants cost.
-func (t *tenantDatabase) measure(ctx context.Context, o options, before report, out io.Writer) (report, error) {
-	r := newReport(o)
+func (t *tenantDatabase) measure(ctx context.Context, o options, before report, out io.Writer) (r report, err error) {
 	if err := t.requestEach(ctx); err != nil {
 		return r, err
 	}
@@ -92,7 +91,7 @@ func measureTenants(ctx context.Context, o options, many, few *tenantDatabase, o
 			return err
 		}
 	}
-	r := newReport(o)
+	var r report
 	if err := r.measureAll(ctx, o, many.scenariosAgainst(few), report{}, out); err != nil {
 		return err
 	}
