@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/storeroom/storeroom/reports/sums"
-	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Targets of exports.
@@ -250,13 +249,4 @@ func peakMemory() (uint64, error) {
 	}
 	status, err := self.NewStatus()
 	return status.VmHWM, err
-}
-
-// deadlocks returns the number of deadlocks since the database was created.
-func deadlocks(ctx context.Context, db *db.DB) (n int64, err error) {
-	err = db.Conn(ctx, func(conn *pgx.Conn) error {
-		n, err = queryOne[int64](ctx, conn, `select deadlocks from pg_stat_database where datname = current_database()`)
-		return err
-	})
-	return n, err
 }

@@ -216,10 +216,6 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (r repo
 		defer func() { err = errors.Join(err, duck.close()) }()
 	}
 
-	earlier, err := deadlocks(ctx, full.db)
-	if err != nil {
-		return r, err
-	}
 	all := scenarios(full, empty, telemetry, duck, o.products, o.orders)
 	if err := r.measureAll(ctx, o, all, report{}, out); err != nil {
 		return r, err
@@ -227,10 +223,6 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (r repo
 	if err := r.measurePrograms(ctx, o, full, d, out); err != nil {
 		return r, err
 	}
-	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
-		return r, err
-	}
-	r.Deadlocks -= earlier
 	r.summary(out)
 	return r, nil
 }

@@ -14,7 +14,6 @@ type report struct {
 	Start      *startup
 	Imports    []imported
 	Neighbours *neighbours
-	Deadlocks  int64
 }
 
 // result is one scenario with one number of clients.
@@ -98,7 +97,7 @@ func (r report) find(scenario string, clients int) *result {
 	return nil
 }
 
-// summary prints missed targets, files, starts and deadlocks.
+// summary prints missed targets, files and starts.
 func (r report) summary(out io.Writer) {
 	r.targets(out)
 	if len(r.Files) > 0 {
@@ -110,7 +109,6 @@ func (r report) summary(out io.Writer) {
 	if r.Start != nil {
 		fmt.Fprintf(out, "\nprogram:\n%s\n", r.Start)
 	}
-	fmt.Fprintf(out, "\ndeadlocks: %d\n", r.Deadlocks)
 }
 
 // targets prints missed targets.
