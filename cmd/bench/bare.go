@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,7 +39,6 @@ func (b *bare) admit(s shop) { b.tenants.Store(sha256.Sum256([]byte(s.key)), s.i
 
 func (b *bare) handler() http.Handler {
 	mux := chi.NewMux()
-	mux.Get("/constant", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"success":true}`) })
 	mux.Get("/api/products", b.guard(b.list))
 	mux.Get("/api/products/{id}", b.guard(b.product))
 	for _, w := range []bareWriter{{b, "bare", ""}, {b, "indexed", indexedPrefix}} {
@@ -214,17 +212,4 @@ func bareList(q url.Values) (count, ids string, args []any) {
 		count = "select sum(count)::bigint from product_counts where tenant_id = $1"
 	}
 	return count, "select id from " + from + " order by " + order + " limit 25", args
-}
-
-// query returns work that runs only the product's SQL: no HTTP, key, limit or JSON.
-func (b *bare) query(s shop) work {
-	return func(_ context.Context, n int) (step, error) {
-		random := newRandom(n)
-		return func(ctx context.Context) (int, error) {
-			p := new(bareProduct)
-			return http.StatusOK, b.send(ctx, s.id, func(batch *pgx.Batch) {
-				batch.Queue(bareByID, s.id, s.any(random).ID).QueryRow(p.scan)
-			})
-		}, nil
-	}
 }

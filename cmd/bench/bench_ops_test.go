@@ -26,8 +26,8 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 	}
 
 	t.Run("every scenario does work", func(t *testing.T) {
-		if len(r.Results) < 100 || len(r.Files) != 2 {
-			t.Errorf("%d results and %d files, want at least 100 and 2", len(r.Results), len(r.Files))
+		if len(r.Results) < 90 || len(r.Files) != 1 {
+			t.Errorf("%d results and %d files, want at least 90 and 1", len(r.Results), len(r.Files))
 		}
 		for _, result := range r.Results {
 			if result.Rate.Min <= 0 || result.P50 <= 0 || result.Ratio != nil && result.Ratio.Min <= 0 {

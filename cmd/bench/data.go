@@ -44,14 +44,12 @@ const (
 	smallOrders = 2_000
 )
 
-// Tags and words of the generated products (see sql/catalog.sql), with their share of the products.
+// Words of the generated products (see sql/catalog.sql), with their share of the products.
 const (
-	commonTag  = "sale"       // 5 %
-	rareTag    = "last-piece" // 0.04 %
-	commonWord = "enamelled"  // 5 %, evenly distributed
-	someWord   = "nautical"   // 0.9 %, just few enough to be fetched by id
-	oldWord    = "heritage"   // 2 %, the oldest products, which a scan from the newest finds last
-	twoLetters = "wa"         // the start of a word of 5 %
+	commonWord = "enamelled" // 5 %, evenly distributed
+	someWord   = "nautical"  // 0.9 %, just few enough to be fetched by id
+	oldWord    = "heritage"  // 2 %, the oldest products, which a scan from the newest finds last
+	twoLetters = "wa"        // the start of a word of 5 %
 	noWord     = "zeppelin"
 	noLetters  = "zq"
 )

@@ -27,36 +27,25 @@ const (
 
 const exportTimeout = 2 * time.Minute
 
-// exports download the wide tenant's products, and a fifth of them as XLSX.
+// exports download the wide tenant's products.
 func exports(s *service) []scenario {
-	csv, xlsx := s.files()
-	one := []int{1}
-	return []scenario{
-		{
-			name: "export: CSV", work: repeat(csv.get), pieces: csv.rows, clients: one,
-			baseline: repeat(s.copyProducts(sameProducts)), against: "COPY", target: target{ratio: ofCopy},
-		},
-		{
-			name: "export: CSV, against lean SQL", work: repeat(csv.get), pieces: csv.rows, clients: one,
-			baseline: repeat(s.copyProducts(leanProducts)), against: "lean COPY",
-		},
-		{name: "export: XLSX of a fifth", work: repeat(xlsx.get), pieces: csv.rows / 5, clients: one},
-	}
+	csv := s.csv()
+	return []scenario{{
+		name: "export: CSV", work: repeat(csv.get), pieces: csv.rows, clients: []int{1},
+		baseline: repeat(s.copyProducts), against: "COPY", target: target{ratio: ofCopy},
+	}}
 }
 
-func (s *service) files() (csv, xlsx download) {
+func (s *service) csv() download {
 	shop := s.shops[wide]
-	path := "/api/reports/export/products?from=" + wideFrom + "&to=" + wideTo
-	csv = download{address: s.address, key: shop.key, path: path + "&format=csv", rows: shop.sold}
-	xlsx = csv
-	xlsx.path, xlsx.rows = fmt.Sprint(path, "&format=xlsx&category_id=", shop.categories[0]), 0
-	return csv, xlsx
+	path := "/api/reports/export/products?format=csv&from=" + wideFrom + "&to=" + wideTo
+	return download{address: s.address, key: shop.key, path: path, rows: shop.sold}
 }
 
 // download requests a file from the service.
 type download struct {
 	address, key, path string
-	rows               int // expected rows of a CSV; 0 is not checked
+	rows               int // that it must have
 }
 
 // get downloads the file and returns its size and the time of its first byte.
@@ -82,7 +71,7 @@ func (d download) get(ctx context.Context) (lineCounter, error) {
 	if _, err := io.Copy(&lines, response.Body); err != nil {
 		return lines, fmt.Errorf("read %s: %w", d.path, err)
 	}
-	if d.rows > 0 && lines.lines != d.rows+1 {
+	if lines.lines != d.rows+1 {
 		return lines, fmt.Errorf("GET %s has %d rows and a header, want %d", d.path, lines.lines-1, d.rows)
 	}
 	return lines, nil
@@ -105,28 +94,25 @@ func (c *lineCounter) Write(b []byte) (int, error) {
 
 // copyProducts reads the rows of the CSV with COPY TO STDOUT, in the same order and with the
 // settings of a report (see Snapshot of db.DB).
-func (s *service) copyProducts(sql string) func(context.Context) (lineCounter, error) {
+func (s *service) copyProducts(ctx context.Context) (lines lineCounter, err error) {
 	shop := s.shops[wide]
-	sql = `copy (` + strings.ReplaceAll(sql, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
-	return func(ctx context.Context) (lines lineCounter, err error) {
-		err = s.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `set local work_mem = '32MB'; set local statement_timeout = 0`); err != nil {
-				return err
-			}
-			_, err := tx.Conn().PgConn().CopyTo(ctx, &lines, sql)
-			if err == nil && lines.lines != shop.sold {
-				err = fmt.Errorf("COPY reads %d rows, want %d", lines.lines, shop.sold)
-			}
+	sql := `copy (` + strings.ReplaceAll(sameProducts, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
+	err = s.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local work_mem = '32MB'; set local statement_timeout = 0`); err != nil {
 			return err
-		})
-		return lines, err
-	}
+		}
+		_, err := tx.Conn().PgConn().CopyTo(ctx, &lines, sql)
+		if err == nil && lines.lines != shop.sold {
+			err = fmt.Errorf("COPY reads %d rows, want %d", lines.lines, shop.sold)
+		}
+		return err
+	})
+	return lines, err
 }
 
-var (
-	// sameProducts is the query of the report. It supports any range, refunds, and
-	// products that were sold under several names.
-	sameProducts = `
+// sameProducts is the query of the report. It supports any range, refunds, and products that were sold under several
+// names.
+var sameProducts = `
 		with g as materialized (
 			select p.product_id, case when p.product_id is null then p.sku end as unknown_sku, ` + sums.Totals + `
 			  from sales_rollups s
@@ -147,14 +133,6 @@ var (
 		        limit 1
 		       ) latest on true
 		 order by revenue desc, product_id, unknown_sku`
-	// leanProducts assumes one name per product and one month.
-	leanProducts = `
-		select p.product_id, p.sku, p.name, s.units, s.units_without_cost, s.revenue, s.cost
-		  from sales_rollups s
-		  join sold_products p on p.tenant_id = $1 and p.id = s.key
-		 where s.tenant_id = $1 and s.kind = ` + sums.ByProduct.SQL() + ` and s.day = '` + wideFrom + `' and s.items > 0
-		 order by s.revenue desc, p.product_id`
-)
 
 // file is the measurement of one download.
 type file struct {
@@ -176,69 +154,38 @@ func (f file) String() string {
 	return text
 }
 
-// measureFiles downloads each file with a new service. The memory includes the client
-// and what earlier scenarios left.
+// measureFiles downloads a CSV with a new service, after returning free memory to the system, and compares the time of
+// its first byte with that of COPY. The memory includes the client and what earlier scenarios left.
 func measureFiles(ctx context.Context, d database, o options) (files []file, err error) {
+	f := file{File: "file: CSV"}
+	if !o.run.MatchString(f.File) {
+		return nil, nil
+	}
 	s, err := openService(ctx, d, o.redis, wide)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	csv, xlsx := s.files()
-	for _, m := range []struct {
-		name     string
-		download download
-		baseline func(context.Context) (lineCounter, error)
-	}{
-		{"file: CSV", csv, s.copyProducts(sameProducts)},
-		{"file: XLSX of a fifth", xlsx, nil},
-	} {
-		if !o.run.MatchString(m.name) {
-			continue
-		}
-		f, err := measureFile(ctx, m.download, m.baseline)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		f.File = m.name
-		files = append(files, f)
+	started := time.Now()
+	lines, err := s.copyProducts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.File, err)
 	}
-	return files, nil
-}
-
-// measureFile downloads a file after returning free memory to the system. If baseline is set,
-// it compares the time of the first byte.
-func measureFile(
-	ctx context.Context, d download, baseline func(context.Context) (lineCounter, error),
-) (f file, err error) {
-	var before time.Duration // first byte of the baseline
-	if baseline != nil {
-		started := time.Now()
-		lines, err := baseline(ctx)
-		if err != nil {
-			return f, err
-		}
-		before = lines.first.Sub(started)
-	}
+	before := lines.first.Sub(started)
 	debug.FreeOSMemory()
-	// This resets the peak of the resident memory.
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-		return f, err
+	if err := resetPeakMemory(os.Getpid()); err != nil {
+		return nil, err
 	}
 	if f.Before, err = peakMemory(); err != nil {
-		return f, err
+		return nil, err
 	}
-	started := time.Now()
-	lines, err := d.get(ctx)
-	if err != nil {
-		return f, err
+	started = time.Now()
+	if lines, err = s.csv().get(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.File, err)
 	}
-	if baseline != nil {
-		f.FirstByte = new(ms(lines.first.Sub(started) - before))
-	}
-	f.Bytes = lines.bytes
+	f.FirstByte, f.Bytes = new(ms(lines.first.Sub(started)-before)), lines.bytes
 	f.Peak, err = peakMemory()
-	return f, err
+	return []file{f}, err
 }
 
 // peakMemory returns the peak of this process's resident memory in bytes.

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -103,12 +101,8 @@ func (s shop) bySKU(random *rand.Rand) request {
 
 func keyed(s *service) []scenario {
 	shop := s.shops[large]
-	byID, constant := s.at(large, shop.byID), s.atBare(always("/constant"))
 	return []scenario{
-		{name: "bare constant", work: constant},
 		s.againstBare("get by id", ofGet, shop.byID),
-		{name: "get by id, against SQL", work: byID, baseline: s.bare.query(shop), against: "bare SQL"},
-		{name: "get by id, against constant", work: byID, baseline: constant, against: "bare constant"},
 		{name: "get by SKU", work: s.at(large, shop.bySKU)},
 	}
 }
@@ -116,77 +110,48 @@ func keyed(s *service) []scenario {
 // usages measure the cost of counting the requests of keys.
 func usages(s *service) []scenario {
 	shop := s.shops[large]
-	var all []scenario
-	for _, l := range []struct {
-		name string
-		next func(*rand.Rand) request
-	}{
-		{"smallest request", always("/api/me")},
-		{"get by id", shop.byID},
-		{"page 1", always("/api/products")},
-	} {
-		all = append(all, scenario{
-			name: "usage: " + l.name, work: s.at(large, l.next),
-			baseline: send(s.uncounted, shop.key, l.next), against: "without usage", target: target{ratio: ofUncounted},
-		})
-	}
-	return all
+	return []scenario{{
+		name: "usage: get by id", work: s.at(large, shop.byID),
+		baseline: send(s.uncounted, shop.key, shop.byID), against: "without usage", target: target{ratio: ofUncounted},
+	}}
 }
 
 func lists(s *service, products int) []scenario {
-	first := s.shops[large].products[0]
-	againstSmall := func(name string, next func(*rand.Rand) request) scenario {
-		return scenario{
-			name: name, work: s.at(large, next),
-			baseline: s.at(small, next), against: "1,000 products", target: target{ratio: ofSmall},
-		}
-	}
+	page := s.at(large, always("/api/products"))
 	compressed := func(encoding string) scenario {
 		next := func(*rand.Rand) request { return request{method: "GET", path: "/api/products", encoding: encoding} }
 		return scenario{
 			name: "page 1, " + encoding, work: s.at(large, next),
-			baseline: s.at(large, always("/api/products")), against: "uncompressed",
+			baseline: page, against: "uncompressed",
 		}
 	}
 	all := []scenario{
 		s.againstBare("page 1", ofBare, always("/api/products")),
 		compressed("gzip"), compressed("zstd"),
-		againstSmall("page 1, against a thousand", always("/api/products")),
-		againstSmall("total alone, against a thousand", always("/api/products?per_page=1")),
+		{
+			name: "page 1, against a thousand", work: page, baseline: s.at(small, always("/api/products")),
+			against: "1,000 products", target: target{ratio: ofSmall},
+		},
+	}
+	add := func(name, query string, p50 time.Duration) {
+		work := s.at(large, always("/api/products?"+query))
+		all = append(all, scenario{name: "list: " + name, work: work, target: target{p50: p50}})
 	}
 	last := max(1, products/100)
-	for _, l := range []struct {
-		name, query string
-		target      target
-	}{
-		{"page 1 of 100", "per_page=100", target{}},
-		{fmt.Sprintf("page %d of 100", min(100, last)), fmt.Sprint("per_page=100&page=", min(100, last)), target{}},
-		{fmt.Sprintf("page %d of 100, the last", last), fmt.Sprint("per_page=100&page=", last), target{p50: deepPage}},
-		{"sort name", "sort=name", target{p50: sorting}},
-		{"sort name desc", "sort=name&direction=desc", target{p50: sorting}},
-		{"sort sku", "sort=sku", target{p50: sorting}},
-		{"sort sku desc", "sort=sku&direction=desc", target{p50: sorting}},
-		{"sort price", "sort=price", target{p50: sorting}},
-		{"sort price desc", "sort=price&direction=desc", target{p50: sorting}},
-		{"sort created_at", "sort=created_at", target{p50: sorting}},
-		{"sort created_at desc", "sort=created_at&direction=desc", target{p50: sorting}},
-		{"status active", "status=active", target{}},
-		{"status draft, sort price", "status=draft&sort=price", target{}},
-		{"category", first.facet("category_id"), target{}},
-		{"category, sort price", "sort=price&" + first.facet("category_id"), target{}},
-		{"seller", first.facet("seller_id"), target{}},
-		{"warehouse", first.facet("warehouse_id"), target{}},
-		{"tag, rare", "tag=" + rareTag, target{}},
-		{"tag, common", "tag=" + commonTag, target{}},
-		{"tag, common, sort name", "sort=name&tag=" + commonTag, target{}},
-		{"from and to, a month", "from=2025-03-01&to=2025-03-31", target{}},
-		{"from, half of all", "from=2025-01-01", target{}},
-	} {
-		work := s.at(large, always("/api/products?"+l.query))
-		all = append(all, scenario{name: "list: " + l.name, work: work, target: l.target})
+	add(fmt.Sprintf("page %d of 100, the last", last), fmt.Sprint("per_page=100&page=", last), deepPage)
+	for _, by := range orderings {
+		for _, direction := range directions {
+			add("sort "+by+" "+direction, "sort="+by+"&direction="+direction, sorting)
+		}
 	}
 	return all
 }
+
+// A list may have any of these orders and directions.
+var (
+	orderings  = []string{"created_at", "name", "sku", "price"}
+	directions = []string{"asc", "desc"}
+)
 
 // filters are lists in each order and direction, with each status and without one.
 func filters(s *service, products int) []scenario {
@@ -195,7 +160,7 @@ func filters(s *service, products int) []scenario {
 		return func(random *rand.Rand) request {
 			pick := func(words ...string) string { return words[random.IntN(len(words))] }
 			return request{method: "GET", path: "/api/products?" + parameters(shop.any(random), random) +
-				"&sort=" + pick("created_at", "name", "sku", "price") + "&direction=" + pick("asc", "desc") +
+				"&sort=" + pick(orderings...) + "&direction=" + pick(directions...) +
 				pick("", "&status=active", "&status=draft")}
 		}
 	}
@@ -233,67 +198,18 @@ func unevenLists(s *service) []scenario {
 		return nil
 	}
 	var works []work
-	var paths []string // of all lists
 	for _, filter := range shop.uneven {
-		var orders []string
-		for _, by := range []string{"created_at", "name", "sku", "price"} {
-			for _, direction := range []string{"asc", "desc"} {
-				orders = append(orders, "/api/products?"+filter+"&sort="+by+"&direction="+direction)
-			}
-		}
 		works = append(works, s.at(wide, func(random *rand.Rand) request {
-			return request{method: "GET", path: orders[random.IntN(len(orders))]}
+			by, direction := orderings[random.IntN(len(orderings))], directions[random.IntN(len(directions))]
+			return request{method: "GET", path: "/api/products?" + filter + "&sort=" + by + "&direction=" + direction}
 		}))
-		paths = append(paths, orders...)
-	}
-	var extremes [2]string // the fastest and the slowest path
-	find := sync.OnceValue(func() (err error) {
-		extremes[0], extremes[1], err = s.extremes(shop.key, paths)
-		return err
-	})
-	extreme := func(which int) work {
-		return func(ctx context.Context, n int) (step, error) {
-			if err := find(); err != nil {
-				return nil, err
-			}
-			return s.at(wide, always(extremes[which]))(ctx, n)
-		}
 	}
 	to := target{ratio: ofFastest}
 	return []scenario{
 		{name: "uneven: category of 20", work: works[0]},
 		{name: "uneven: category of a fifth", work: works[1], baseline: works[0], against: "category of 20", target: to},
 		{name: "uneven: warehouse of all", work: works[2], baseline: works[0], against: "category of 20", target: to},
-		{name: "uneven: slowest, against fastest", work: extreme(1), baseline: extreme(0), against: "fastest", target: to},
 	}
-}
-
-// extremes requests each path ten times and returns those with the shortest and the longest minimum.
-func (s *service) extremes(key string, paths []string) (fastest, slowest string, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel() // closes the client
-	c, err := dial(ctx, s.address, key)
-	if err != nil {
-		return "", "", err
-	}
-	least, most := time.Duration(math.MaxInt64), time.Duration(0)
-	for _, path := range paths {
-		took := time.Duration(math.MaxInt64)
-		for range 10 {
-			at := time.Now()
-			if _, err := c.do(request{method: "GET", path: path}); err != nil {
-				return "", "", err
-			}
-			took = min(took, time.Since(at))
-		}
-		if took < least {
-			fastest, least = path, took
-		}
-		if took > most {
-			slowest, most = path, took
-		}
-	}
-	return fastest, slowest, nil
 }
 
 func searches(s *service) []scenario {

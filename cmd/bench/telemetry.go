@@ -14,12 +14,12 @@ const ofUntraced = 0.9 // target share of the rate without telemetry
 // traced runs the program in separate processes with and without telemetry, because a
 // process chooses its telemetry at start.
 type traced struct {
-	off, traces, logs string // addresses
+	off, on string // addresses
 	*programs
 	collector *httptest.Server
 }
 
-// openTraced starts the program three times on the database of s, and a collector that
+// openTraced starts the program twice on the database of s, and a collector that
 // discards everything.
 func openTraced(ctx context.Context, program string, s *service, d database, redisURL string) (_ *traced, err error) {
 	t := &traced{
@@ -43,10 +43,7 @@ func openTraced(ctx context.Context, program string, s *service, d database, red
 	if t.off, err = start(); err != nil {
 		return t, err
 	}
-	if t.traces, err = start(endpoint, "OTEL_LOGS_EXPORTER=none"); err != nil {
-		return t, err
-	}
-	t.logs, err = start(endpoint)
+	t.on, err = start(endpoint, "OTEL_LOGS_EXPORTER=none")
 	return t, err
 }
 
@@ -55,7 +52,7 @@ func (t *traced) close() error {
 	return t.programs.close()
 }
 
-// telemetries measure the cost of metrics and 1 % of the traces, and of logs in addition.
+// telemetries measure the cost of metrics and 1 % of the traces.
 func telemetries(s *service, t *traced) []scenario {
 	key := s.shops[large].key
 	var all []scenario
@@ -66,16 +63,10 @@ func telemetries(s *service, t *traced) []scenario {
 		{"get by id", s.shops[large].byID},
 		{"page 1", always("/api/products")},
 	} {
-		off := send(t.off, key, l.next)
-		all = append(all,
-			scenario{
-				name: "telemetry 1 %: " + l.name, work: send(t.traces, key, l.next),
-				baseline: off, against: "none", target: target{ratio: ofUntraced},
-			},
-			scenario{
-				name: "telemetry 1 % and logs: " + l.name, work: send(t.logs, key, l.next),
-				baseline: off, against: "none",
-			})
+		all = append(all, scenario{
+			name: "telemetry 1 %: " + l.name, work: send(t.on, key, l.next),
+			baseline: send(t.off, key, l.next), against: "none", target: target{ratio: ofUntraced},
+		})
 	}
 	return all
 }
