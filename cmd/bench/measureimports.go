@@ -90,7 +90,7 @@ func measureImports(ctx context.Context, o options, now, old *importer, out io.W
 }
 
 // measureHostile plans files with the command and through the API, also for two tenants at once. Those with the largest
-// rows are also imported, then again with other content, and at last with other prices only.
+// rows are also imported, then again with other content.
 func measureHostile(ctx context.Context, i *importer, files importFiles, dir string) (all []imported, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ways := []way{
@@ -122,36 +122,8 @@ func measureHostile(ctx context.Context, i *importer, files importFiles, dir str
 		}
 		r.Rate, r.Met = spreadOf(rates), r.Peak <= maxImportMemory
 		all = append(all, r)
-		if times > 1 && w.name == ways[len(ways)-1].name {
-			prices, err := i.importPrices(ctx, key, dir, files.rows)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, prices)
-		}
 	}
 	return all, nil
-}
-
-// importPrices changes the prices of the largest products, whose descriptions are read then.
-func (i *importer) importPrices(ctx context.Context, key, dir string, products int) (r imported, err error) {
-	r.Import = largestProducts + ", new prices by the API"
-	files := importFiles{files: map[string]func(io.Writer) error{"products.csv": func(w io.Writer) error {
-		fmt.Fprintln(w, "sku,price")
-		for n := range products {
-			fmt.Fprintf(w, "L-%d,6\n", n)
-		}
-		return nil
-	}}}
-	if r.Bytes, err = files.write(dir); err != nil {
-		return r, err
-	}
-	began := time.Now()
-	if r.Peak, err = i.importAPI(ctx, "", key, dir); err != nil {
-		return r, fmt.Errorf("import prices: %w", err)
-	}
-	r.Rate, r.Met = spreadOf([]float64{float64(products) / time.Since(began).Seconds()}), r.Peak <= maxImportMemory
-	return r, nil
 }
 
 // alternateImports imports files in each way in turn, in several rounds. The first way is what the others are compared
