@@ -56,11 +56,6 @@ func compare(ctx context.Context, o options, out io.Writer) (err error) {
 	if err := r.measureAll(ctx, o, all.scenarios, report{}, out); err != nil {
 		return err
 	}
-	if o.measuresImports() {
-		if err := o.compareImports(ctx, servers.AdminURL, program, out); err != nil {
-			return err
-		}
-	}
 	r.targets(out)
 	return nil
 }
@@ -148,36 +143,6 @@ func (o options) openBoth(ctx context.Context, server, name, program string, out
 		b.scenarios = append(b.scenarios, sc)
 	}
 	return b, ctx.Err()
-}
-
-// compareImports runs the imports of this program and of that of another commit, on empty databases.
-func (o options) compareImports(ctx context.Context, server, program string, out io.Writer) (err error) {
-	p, password := newPrograms(ctx), rand.Text()
-	open := func(program, name string) (*importer, error) {
-		d, err := emptyDatabase(ctx, server, name, password)
-		if err != nil {
-			return nil, err
-		}
-		return openImporter(ctx, p, program, d, o.redis)
-	}
-	names := []string{"bench_imports", "bench_imports_before"}
-	defer func() {
-		err = errors.Join(err, p.close())
-		for _, name := range names {
-			err = errors.Join(err, dropDatabase(context.WithoutCancel(ctx), server, name))
-		}
-	}()
-	now, err := open(o.program, names[0])
-	if err != nil {
-		return err
-	}
-	old, err := open(program, names[1])
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "\nimports:")
-	_, err = measureImports(ctx, o, now, old, out)
-	return err
 }
 
 // try does one step of a work.

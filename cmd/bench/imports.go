@@ -20,7 +20,6 @@ import (
 // Targets of imports.
 const (
 	maxImportMemory = 256 << 20 // bytes of the process
-	ofOldImport     = 0.8       // share of the rows per second of another commit's command
 	maxNeighbours   = 1.5       // times the p99 of other tenants without an import
 )
 

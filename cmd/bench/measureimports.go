@@ -39,18 +39,15 @@ type way struct {
 	run  func(ctx context.Context, slug, key, dir string) (peak uint64, err error)
 }
 
-// measureImports imports files with the command and through the API alternately, and with old, the command of another
-// commit, unless it is nil. Each import is repeated at once: then all rows are unchanged.
-func measureImports(ctx context.Context, o options, now, old *importer, out io.Writer) ([]imported, error) {
+// measureImports imports files with the command and through the API alternately. Each import is repeated at once: then
+// all rows are unchanged.
+func measureImports(ctx context.Context, o options, i *importer, out io.Writer) ([]imported, error) {
 	dir, err := os.MkdirTemp("", "storeroom-imports-") // commands run in another directory
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	ways := []way{{"command", now, now.importCommand}, {"API", now, now.importAPI}}
-	if old != nil {
-		ways = append([]way{{"command of " + o.against, old, old.importCommand}}, ways...)
-	}
+	ways := []way{{"command", i, i.importCommand}, {"API", i, i.importAPI}}
 	var all []imported
 	for _, files := range usualFiles(max(100, min(20_000, o.orders))) {
 		if !o.run.MatchString("import: " + files.name) {
@@ -70,14 +67,14 @@ func measureImports(ctx context.Context, o options, now, old *importer, out io.W
 			all = append(all, r)
 		}
 	}
-	if old != nil || !o.hostile {
+	if !o.hostile {
 		return all, nil
 	}
 	for _, files := range hostileFiles(190 * max(10_000, min(o.products, 1_000_000))) {
 		if !o.run.MatchString("import: " + files.name) {
 			continue
 		}
-		results, err := measureHostile(ctx, now, files, filepath.Join(dir, "hostile"))
+		results, err := measureHostile(ctx, i, files, filepath.Join(dir, "hostile"))
 		if err != nil {
 			return nil, fmt.Errorf("import %s: %w", files.name, err)
 		}
@@ -205,7 +202,7 @@ func (r *report) measureImports(ctx context.Context, o options, d database, out 
 	if err != nil {
 		return err
 	}
-	if r.Imports, err = measureImports(ctx, o, i, nil, out); err != nil {
+	if r.Imports, err = measureImports(ctx, o, i, out); err != nil {
 		return err
 	}
 	if o.run.MatchString(neighbourRow) {
