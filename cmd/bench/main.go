@@ -231,9 +231,6 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (r repo
 func (r *report) measurePrograms(
 	ctx context.Context, o options, full *service, d databases, out io.Writer,
 ) (err error) {
-	if err := r.measureReplicas(ctx, o, out); err != nil {
-		return err
-	}
 	if r.Files, err = measureFiles(ctx, d.full, o); err != nil {
 		return err
 	}
