@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -13,22 +10,18 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"testing/fstest"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // created numbers the products that a run creates.
 var created atomic.Int64
 
 const (
-	productsOfBulk   = 1000 // the largest number of products in a bulk request
-	productsOfImport = 2000 // in a file, which is imported in batches of importSize
+	productsOfBulk = 1000 // the largest number of products in a bulk request
 
 	indexedPrefix = "/indexed" // of the paths of bare handlers whose tables have the indexes of the service
 )
@@ -64,8 +57,6 @@ func writes(s *service) []scenario {
 		bulk(100, s.againstBare),
 		bulk(productsOfBulk, s.againstBare),
 		bulk(productsOfBulk, s.againstIndexed),
-		s.importProducts(min(productsOfImport, 2*len(shop.products)), "", "bare"),
-		s.importProducts(min(productsOfImport, 2*len(shop.products)), sameIndexes, "indexed"),
 		s.againstBare("adjust many products", ofWrite, func(random *rand.Rand) request { return adjust(shop.any(random)) }),
 		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return adjust(shop.products[0]) }),
 	}
@@ -108,63 +99,6 @@ func (s shop) upserts(products int, random *rand.Rand) request {
 		body = fmt.Appendf(append(body, s.newProductJSON(random)...), `,{"sku":%q,"price":%d.90}`, sku, 5+random.IntN(500))
 	}
 	return request{method: "POST", path: "/api/products/bulk", body: append(body, "]}"...)}
-}
-
-// importProducts imports files of new products. The bare import reads the same files and inserts the same rows into the
-// tables of a schema. It looks up no references.
-func (s *service) importProducts(products int, suffix, schema string) scenario {
-	insert := bareWriter{schema: schema}.sql(bareInsert)
-	shop := s.shops[large]
-	first, tenant := shop.products[0], tenants.Tenant{ID: shop.id, Timezone: "UTC", Currency: "USD"}
-	eachFile := func(load func(context.Context, []byte) error) work {
-		return func(_ context.Context, n int) (step, error) {
-			random := newRandom(n)
-			return func(ctx context.Context) (int, error) {
-				file := []byte("sku,name,price,cost,quantity,category_name,seller_name,upc,tags\n")
-				for range products {
-					file = fmt.Appendf(file, "BENCH-%d,\"Bench kettle, slate %d\",%d.99,4.20,%d,%s,%s,20%010d,kitchen;gift\n",
-						created.Add(1), random.IntN(90), random.IntN(500), 1+random.IntN(100),
-						first.CategoryName, first.SellerName, random.IntN(1e9))
-				}
-				return http.StatusOK, load(ctx, file)
-			}, nil
-		}
-	}
-	return scenario{
-		name: fmt.Sprintf("import of %d products", products) + suffix, pieces: products,
-		clients: []int{1}, // a tenant has one import at a time
-		work: eachFile(func(ctx context.Context, file []byte) error {
-			dir := fstest.MapFS{"products.csv": {Data: file}}
-			report, err := imports.NewRunner(s.db, tenant, imports.Options{By: tenancy.Operator}).Import(ctx, dir)
-			if err == nil && report.Files[0].Created != products {
-				err = fmt.Errorf("import: %+v, want %d created products", report, products)
-			}
-			return err
-		}),
-		baseline: eachFile(func(ctx context.Context, file []byte) error {
-			rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
-			if err != nil {
-				return err
-			}
-			for batch := range slices.Chunk(rows[1:], importSize) {
-				inserts := make([]bareColumnsOfNew, len(batch))
-				for i, row := range batch {
-					quantity, _ := strconv.ParseInt(row[4], 10, 32)
-					inserts[i] = bareColumnsOfNew{
-						row[0], row[1], bareCents(row[2]), bareCents(row[3]), int32(quantity), first.Category, first.Seller, row[7],
-						"{" + strings.ReplaceAll(row[8], ";", ",") + "}",
-					}
-				}
-				if err := s.bare.send(ctx, shop.id, func(b *pgx.Batch) {
-					b.Queue(insert, append([]any{shop.id}, columns(inserts)...)...)
-				}); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-		against: "bare import", target: target{ratio: ofBulk},
-	}
 }
 
 // bareWrite is a product in a request. The fields after the price are those of a new product.
