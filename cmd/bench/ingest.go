@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -22,7 +21,6 @@ const (
 	ofInsert   = 0.6    // target share of the rate of bare inserts
 	ofTwo      = 0.75   // target share of two tenants' rate for two senders in one tenant; serialized they reach 0.5
 	bulkSize   = 1000   // orders in a request
-	importSize = 500    // orders in a batch of the import
 	orderLines = 3      // items in an order
 	maxGoods   = 10_000 // different products in the orders of a shop
 )
@@ -31,7 +29,7 @@ const (
 // previous one, so concurrent senders update the same rollups.
 func ingestions(s *service, orders int) []scenario {
 	shop := s.shops[large]
-	ofBulk, ofImport := max(1, min(bulkSize, orders/100)), max(1, min(importSize, orders/100))
+	ofBulk := max(1, min(bulkSize, orders/100))
 	bulk := func(slug string, goods int) work {
 		shop := s.shops[slug]
 		shop.goods = shop.goods[:min(len(shop.goods), goods)]
@@ -43,10 +41,6 @@ func ingestions(s *service, orders int) []scenario {
 		{
 			name: "ingest: bulk of 1,000 orders", work: bulk(large, maxGoods), pieces: ofBulk, clients: []int{1, 2},
 			baseline: s.bareInsert(shop, ofBulk), against: "bare insert", target: target{ratio: ofInsert},
-		},
-		{
-			name: "ingest: import", work: s.ingest(shop, ofImport), pieces: ofImport, clients: []int{1, 2},
-			baseline: s.bareInsert(shop, ofImport), against: "bare insert", target: target{ratio: ofInsert},
 		},
 		{
 			name: "ingest: two senders in a tenant", work: inLarge, pieces: ofBulk, clients: []int{2},
@@ -139,43 +133,6 @@ func (s shop) bulk(n int) func(*rand.Rand) request {
 			panic(err) // impossible: newOrder has only texts, numbers and times
 		}
 		return request{method: "POST", path: "/api/orders/bulk", body: body}
-	}
-}
-
-// row returns the order as the import passes it to Ingest.
-func (o newOrder) row() sales.Row {
-	order := sales.Order{Number: o.Number, PlacedAt: o.PlacedAt, Channel: o.Channel, TaxTotal: &o.TaxTotal}
-	if o.Buyer != nil {
-		order.Customer = &sales.Customer{ID: o.Buyer.Number, Name: &o.Buyer.Name, Email: &o.Buyer.Email}
-	}
-	for _, i := range o.Items {
-		item := sales.Item{SKU: i.SKU, Quantity: i.Quantity, UnitPrice: i.Price}
-		if i.Discount > 0 {
-			item.Discount = &i.Discount
-		}
-		order.Items = append(order.Items, item)
-	}
-	return sales.Row{Order: order}
-}
-
-// ingest does what the import does after reading a file.
-func (s *service) ingest(shop shop, size int) work {
-	store := sales.New(s.db)
-	return func(_ context.Context, n int) (step, error) {
-		random := newRandom(n)
-		return func(ctx context.Context) (int, error) {
-			var rows []sales.Row
-			for _, o := range shop.orders(size, random) {
-				rows = append(rows, o.row())
-			}
-			results, err := store.Ingest(ctx, shop.id, rows)
-			for _, r := range results {
-				if r.Outcome != sales.Created {
-					return 0, fmt.Errorf("order %s is %s, want %s: %w", r.Number, r.Outcome, sales.Created, r.Err)
-				}
-			}
-			return http.StatusOK, err
-		}, nil
 	}
 }
 
