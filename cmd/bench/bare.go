@@ -41,12 +41,10 @@ func (b *bare) handler() http.Handler {
 	mux := chi.NewMux()
 	mux.Get("/api/products", b.guard(b.list))
 	mux.Get("/api/products/{id}", b.guard(b.product))
-	for _, w := range []bareWriter{{b, "bare", ""}, {b, "indexed", indexedPrefix}} {
-		mux.Post(w.prefix+"/api/products", b.guard(b.share(admission.Write, w.create)))
-		mux.Post(w.prefix+"/api/products/bulk", b.guard(b.share(admission.Bulk, w.upsert)))
-		mux.Patch(w.prefix+"/api/products/{id}", b.guard(b.share(admission.Write, w.patch)))
-		mux.Post(w.prefix+"/api/products/{id}/inventory/adjust", b.guard(b.share(admission.Write, w.adjust)))
-	}
+	mux.Post("/api/products", b.guard(b.share(admission.Write, b.create)))
+	mux.Post("/api/products/bulk", b.guard(b.share(admission.Bulk, b.upsert)))
+	mux.Patch("/api/products/{id}", b.guard(b.share(admission.Write, b.patch)))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.share(admission.Write, b.adjust)))
 	return mux
 }
 

@@ -20,15 +20,11 @@ import (
 // created numbers the products that a run creates.
 var created atomic.Int64
 
-const (
-	productsOfBulk = 1000 // the largest number of products in a bulk request
+const productsOfBulk = 1000 // the largest number of products in a bulk request
 
-	indexedPrefix = "/indexed" // of the paths of bare handlers whose tables have the indexes of the service
-)
-
-// writes compares the service with bare handlers that write the same rows to their own tables
-// (see sql/bare.sql): the product, its tags, its stock, its ledger and its change in the feed. They
-// have the connections that the service gives a tenant.
+// writes compares the service with bare handlers that write the same rows to their own tables, which have the indexes
+// of the service (see sql/bare.sql): the product, its tags, its stock, its ledger and its change in the feed. They have
+// the connections that the service gives a tenant.
 func writes(s *service) []scenario {
 	shop := s.shops[large]
 	adjust := func(p sampled) request {
@@ -39,10 +35,10 @@ func writes(s *service) []scenario {
 		path := fmt.Sprint("/api/products/", shop.any(random).ID)
 		return request{method: "PATCH", path: path, body: fmt.Appendf(nil, `{"price":%d.50}`, random.IntN(600))}
 	}
-	bulk := func(products int, against func(string, float64, func(*rand.Rand) request) scenario) scenario {
+	bulk := func(products int) scenario {
 		products = min(products, 2*len(shop.products))
 		name := fmt.Sprintf("bulk of %d, half of them new", products)
-		sc := against(name, ofBulk, func(random *rand.Rand) request { return shop.upserts(products, random) })
+		sc := s.againstBare(name, ofBulk, func(random *rand.Rand) request { return shop.upserts(products, random) })
 		sc.pieces = products
 		if products == productsOfBulk {
 			sc.clients = []int{1, 8}
@@ -51,29 +47,12 @@ func writes(s *service) []scenario {
 	}
 	return []scenario{
 		s.againstBare("create", ofWrite, shop.newProduct),
-		s.againstIndexed("create", ofWrite, shop.newProduct),
 		s.againstBare("patch", ofWrite, patch),
-		s.againstIndexed("patch", ofWrite, patch),
-		bulk(100, s.againstBare),
-		bulk(productsOfBulk, s.againstBare),
-		bulk(productsOfBulk, s.againstIndexed),
+		bulk(100),
+		bulk(productsOfBulk),
 		s.againstBare("adjust many products", ofWrite, func(random *rand.Rand) request { return adjust(shop.any(random)) }),
 		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return adjust(shop.products[0]) }),
 	}
-}
-
-const sameIndexes = ", with the same indexes"
-
-// againstIndexed compares the service with a bare handler on tables with the indexes of the service, which the lists of
-// the service need.
-func (s *service) againstIndexed(name string, target float64, next func(*rand.Rand) request) scenario {
-	sc := s.againstBare(name+sameIndexes, target, next)
-	sc.baseline = s.atBare(func(random *rand.Rand) request {
-		r := next(random)
-		r.path = indexedPrefix + r.path
-		return r
-	})
-	return sc
 }
 
 // newProduct creates a product.
@@ -201,37 +180,25 @@ func bareCents(amount string) int64 {
 	return cents
 }
 
-// bareWriter writes to the tables of a schema.
-type bareWriter struct {
-	*bare
-	schema string
-	prefix string // of the paths
-}
-
-// sql returns a statement for the tables of the schema.
-func (b bareWriter) sql(statement string) string {
-	return strings.ReplaceAll(statement, " bare.", " "+b.schema+".")
-}
-
-func (b bareWriter) create(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b *bare) create(r *http.Request, tenant tenancy.ID) (any, error) {
 	var w bareWrite
 	if err := json.NewDecoder(r.Body).Decode(&w); err != nil {
 		return nil, err
 	}
-	return b.one(r, tenant, b.sql(bareCreate), w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity,
+	return b.one(r, tenant, bareCreate, w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity,
 		w.CategoryID, w.SellerID, w.UPC, w.Tags)
 }
 
-func (b bareWriter) patch(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b *bare) patch(r *http.Request, tenant tenancy.ID) (any, error) {
 	var w bareWrite
 	if err := json.NewDecoder(r.Body).Decode(&w); err != nil {
 		return nil, err
 	}
-	return b.one(r, tenant, b.sql(barePrice), chi.URLParam(r, "id"), bareCents(w.Price.String()))
+	return b.one(r, tenant, barePrice, chi.URLParam(r, "id"), bareCents(w.Price.String()))
 }
 
-func (b bareWriter) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
-	return b.one(r, tenant, b.sql(bareAdd), chi.URLParam(r, "id"))
+func (b *bare) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
+	return b.one(r, tenant, bareAdd, chi.URLParam(r, "id"))
 }
 
 // bareOutcome is a row of the response to a bulk request.
@@ -253,7 +220,7 @@ type bareColumnsOfNew struct {
 }
 
 // upsert inserts the products that have a name and changes the prices of the others.
-func (b bareWriter) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b *bare) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	var body struct{ Items []bareWrite }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, err
@@ -289,7 +256,7 @@ func (b bareWriter) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	}
 	return bareResponse{true, outcomes, map[string]int{"total": len(outcomes)}},
 		b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-			batch.Queue(b.sql(bareInsert), append([]any{tenant}, columns(inserts)...)...).Query(collect)
-			batch.Queue(b.sql(barePrices), tenant, skus, prices).Query(collect)
+			batch.Queue(bareInsert, append([]any{tenant}, columns(inserts)...)...).Query(collect)
+			batch.Queue(barePrices, tenant, skus, prices).Query(collect)
 		})
 }
