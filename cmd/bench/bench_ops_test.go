@@ -16,9 +16,9 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
 	o.program = mustBuild(t)
-	full, empty := mustFill(t, fullShops(o.products, o.orders)), mustFill(t, emptyShops(o.products, o.orders))
+	full := mustFill(t, fullShops(o.products, o.orders))
 	unfilled := dbtest.New(t)
-	all := databases{full, empty, database{super: unfilled.SuperURL, migrator: unfilled.AdminURL, runtime: unfilled.URL}}
+	all := databases{full, database{super: unfilled.SuperURL, migrator: unfilled.AdminURL, runtime: unfilled.URL}}
 	var first, second strings.Builder
 	r, err := measure(t.Context(), o, all, &first)
 	if err != nil {

@@ -252,7 +252,7 @@ func TestAPartlyFilledDatabaseIsStale(t *testing.T) {
 	err := fill(
 		t.Context(),
 		database{super: d.SuperURL, migrator: d.AdminURL, runtime: d.URL},
-		emptyShops(10, 10),
+		[]shopSize{{slug: small, products: 10, orders: 10}},
 		io.Discard,
 	)
 	if err == nil || !strings.Contains(err.Error(), errStale.Error()) {

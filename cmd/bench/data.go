@@ -65,23 +65,20 @@ const (
 // busyChannel has 30 % of the orders.
 const busyChannel = "web"
 
-// fullShops returns the tenants of the full database: large, small, wide, and one tenant
+// fullShops returns the tenants of a database: large, small, wide, and one tenant
 // with 2,000 products and orders for each 10,000 products of the large one.
 func fullShops(products, orders int) []shopSize {
-	shops := []shopSize{{slug: large, products: products, orders: orders}}
-	shops = append(shops, emptyShops(products, orders)...)
-	shops = append(shops, shopSize{slug: wide, products: products, orders: max(1, orders/20), wide: 10})
+	shops := []shopSize{
+		{slug: large, products: products, orders: orders},
+		{slug: small, products: min(products, smallSize), orders: min(orders, smallOrders)},
+		{slug: wide, products: products, orders: max(1, orders/20), wide: 10},
+	}
 	for i := range min(99, products/10_000) {
 		shops = append(shops, shopSize{
 			slug: fmt.Sprintf("neighbour-%02d", i+1), products: 2_000, orders: min(orders, smallOrders),
 		})
 	}
 	return shops
-}
-
-// emptyShops returns the only tenant of the empty database.
-func emptyShops(products, orders int) []shopSize {
-	return []shopSize{{slug: small, products: min(products, smallSize), orders: min(orders, smallOrders)}}
 }
 
 // makeDatabase creates the roles and the database if they do not exist.

@@ -135,19 +135,13 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	alone := emptyShops(o.products, o.orders)
-	name = fmt.Sprintf("bench_empty_%d_%d", alone[0].products, alone[0].orders)
-	empty, err := prepare(ctx, servers.AdminURL, name, password, alone, out)
-	if err != nil {
-		return err
-	}
 	name = "bench_imports"
 	imports, err := emptyDatabase(ctx, servers.AdminURL, name, password)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dropDatabase(context.WithoutCancel(ctx), servers.AdminURL, name)) }()
-	_, err = measure(ctx, o, databases{full, empty, imports}, out)
+	_, err = measure(ctx, o, databases{full, imports}, out)
 	return err
 }
 
@@ -157,8 +151,8 @@ func startServers(ctx context.Context, o options) (*local.Servers, error) {
 	})
 }
 
-// databases are the filled ones, and one without tenants.
-type databases struct{ full, empty, imports database }
+// databases are the filled one, and one without tenants.
+type databases struct{ full, imports database }
 
 // emptyDatabase creates a database without tables.
 func emptyDatabase(ctx context.Context, server, name, password string) (database, error) {
@@ -197,11 +191,6 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (r repo
 		return r, err
 	}
 	defer func() { err = errors.Join(err, full.close()) }()
-	empty, err := openService(ctx, d.empty, o.redis, small)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, empty.close()) }()
 	telemetry, err := openTraced(ctx, o.program, full, d.full, o.redis)
 	if err != nil {
 		return r, err
@@ -216,7 +205,7 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (r repo
 		defer func() { err = errors.Join(err, duck.close()) }()
 	}
 
-	all := scenarios(full, empty, telemetry, duck, o.products, o.orders)
+	all := scenarios(full, telemetry, duck, o.products, o.orders)
 	if err := r.measureAll(ctx, o, all, report{}, out); err != nil {
 		return r, err
 	}

@@ -33,7 +33,6 @@ const (
 	ofBulk      = 0.5      // of its rate for a write of many products
 	ofSearch    = 0.9      // of its rate for a search
 	ofSmall     = 1 / 1.3  // page 1 of 1,000,000 products takes at most 1.3 times as long as of 1,000
-	ofAlone     = 1 / 1.15 // other tenants' rows have no effect beyond the noise
 	ofUncounted = 1 / 1.05 // counting the requests of keys has no effect beyond the noise
 	deepPage    = 120 * time.Millisecond
 	searching   = 20 * time.Millisecond
@@ -47,14 +46,13 @@ const (
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
 // same rows.
-func scenarios(full, empty *service, telemetry *traced, duck *duckDB, products, sold int) []scenario {
+func scenarios(full *service, telemetry *traced, duck *duckDB, products, sold int) []scenario {
 	all := append(keyed(full), usages(full)...)
 	all = append(all, telemetries(full, telemetry)...)
 	all = append(all, lists(full, products)...)
 	all = append(all, filters(full, products)...)
 	all = append(all, unevenLists(full)...)
 	all = append(all, searches(full)...)
-	all = append(all, otherTenants(full, empty)...)
 	all = append(all, orders(full)...)
 	all = append(all, summaries(full)...)
 	all = append(all, yearReports(full, products)...)
@@ -237,28 +235,6 @@ func searches(s *service) []scenario {
 		{"none", noWord, searching},
 	} {
 		all = append(all, search(l.name, always("/api/products?search="+l.term), l.p50))
-	}
-	return all
-}
-
-// otherTenants sends the same requests of the small tenant to the full database and to one
-// without other tenants.
-func otherTenants(full, empty *service) []scenario {
-	var all []scenario
-	for _, l := range []struct {
-		name string
-		next func(shop) func(*rand.Rand) request
-	}{
-		{"get by id", func(s shop) func(*rand.Rand) request { return s.byID }},
-		{"page 1", func(shop) func(*rand.Rand) request { return always("/api/products") }},
-		{"search", func(shop) func(*rand.Rand) request { return always("/api/products?search=" + commonWord) }},
-	} {
-		all = append(all, scenario{
-			name:     "other tenants: " + l.name,
-			work:     full.at(small, l.next(full.shops[small])),
-			baseline: empty.at(small, l.next(empty.shops[small])),
-			against:  "alone", target: target{ratio: ofAlone},
-		})
 	}
 	return all
 }
