@@ -87,7 +87,7 @@ func parseFlags() options {
 	})
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each scenario")
 	flag.DurationVar(&o.time, "time", 300*time.Millisecond, "duration of a round")
-	const program = "`file` of the program, built by make build, for the scenarios with telemetry"
+	const program = "`file` of the program, built by make build"
 	flag.StringVar(&o.program, "program", "bin/storeroom", program)
 	const against = "compare with this `commit`: build it in a temporary worktree, and alternate its requests with ours"
 	flag.StringVar(&o.against, "against", "", against)
@@ -191,11 +191,6 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (r repo
 		return r, err
 	}
 	defer func() { err = errors.Join(err, full.close()) }()
-	telemetry, err := openTraced(ctx, o.program, full, d.full, o.redis)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, telemetry.close()) }()
 
 	var duck *duckDB
 	if o.duckdb {
@@ -205,7 +200,7 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (r repo
 		defer func() { err = errors.Join(err, duck.close()) }()
 	}
 
-	all := scenarios(full, telemetry, duck, o.products, o.orders)
+	all := scenarios(full, duck, o.products, o.orders)
 	if err := r.measureAll(ctx, o, all, report{}, out); err != nil {
 		return r, err
 	}

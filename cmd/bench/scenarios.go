@@ -27,17 +27,16 @@ type target struct {
 }
 
 const (
-	ofBare      = 0.75     // share of the rate of the bare handler
-	ofGet       = 0.85     // of its rate for one product
-	ofWrite     = 0.6      // of its rate for a write of one product
-	ofBulk      = 0.5      // of its rate for a write of many products
-	ofSearch    = 0.9      // of its rate for a search
-	ofSmall     = 1 / 1.3  // page 1 of 1,000,000 products takes at most 1.3 times as long as of 1,000
-	ofUncounted = 1 / 1.05 // counting the requests of keys has no effect beyond the noise
-	deepPage    = 120 * time.Millisecond
-	searching   = 20 * time.Millisecond
-	sorting     = 5 * time.Millisecond             // page 1 in the order of an index
-	counting    = 150*time.Millisecond + searching // rows and exact total
+	ofBare    = 0.75    // share of the rate of the bare handler
+	ofGet     = 0.85    // of its rate for one product
+	ofWrite   = 0.6     // of its rate for a write of one product
+	ofBulk    = 0.5     // of its rate for a write of many products
+	ofSearch  = 0.9     // of its rate for a search
+	ofSmall   = 1 / 1.3 // page 1 of 1,000,000 products takes at most 1.3 times as long as of 1,000
+	deepPage  = 120 * time.Millisecond
+	searching = 20 * time.Millisecond
+	sorting   = 5 * time.Millisecond             // page 1 in the order of an index
+	counting  = 150*time.Millisecond + searching // rows and exact total
 
 	// The bare handler counts the rows of a filtered list.
 	ofSmallFilter, ofLargeFilter = 0.75, 1.0
@@ -46,10 +45,8 @@ const (
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
 // same rows.
-func scenarios(full *service, telemetry *traced, duck *duckDB, products, sold int) []scenario {
-	all := append(keyed(full), usages(full)...)
-	all = append(all, telemetries(full, telemetry)...)
-	all = append(all, lists(full, products)...)
+func scenarios(full *service, duck *duckDB, products, sold int) []scenario {
+	all := append(keyed(full), lists(full, products)...)
 	all = append(all, filters(full, products)...)
 	all = append(all, unevenLists(full)...)
 	all = append(all, searches(full)...)
@@ -103,15 +100,6 @@ func keyed(s *service) []scenario {
 		s.againstBare("get by id", ofGet, shop.byID),
 		{name: "get by SKU", work: s.at(large, shop.bySKU)},
 	}
-}
-
-// usages measure the cost of counting the requests of keys.
-func usages(s *service) []scenario {
-	shop := s.shops[large]
-	return []scenario{{
-		name: "usage: get by id", work: s.at(large, shop.byID),
-		baseline: send(s.uncounted, shop.key, shop.byID), against: "without usage", target: target{ratio: ofUncounted},
-	}}
 }
 
 func lists(s *service, products int) []scenario {

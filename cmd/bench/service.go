@@ -45,7 +45,6 @@ type service struct {
 	servers []*http.Server
 
 	address, bareAddress string // host and port
-	uncounted            string // address of the service without usage
 	shops                map[string]shop
 }
 
@@ -109,7 +108,6 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		return s, err
 	}
 	s.usage = usage.Open(ctx, s.db, logger)
-	options := s.options(peppers, logger)
 	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
 	if s.bare.super, err = db.Open(ctx, d.super); err != nil {
 		return s, err
@@ -117,11 +115,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
 		return s, err
 	}
-	if s.address, err = s.listen(ctx, api.New(options)); err != nil {
-		return s, err
-	}
-	options.Usage = nil
-	if s.uncounted, err = s.listen(ctx, api.New(options)); err != nil {
+	if s.address, err = s.listen(ctx, api.New(s.options(peppers, logger))); err != nil {
 		return s, err
 	}
 	s.bareAddress, err = s.listen(ctx, s.bare.handler())
