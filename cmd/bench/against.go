@@ -129,7 +129,7 @@ func (o options) openBoth(ctx context.Context, server, name, program string, out
 	list := func(address string) []scenario {
 		s := &service{address: address, shops: shops, bare: &bare{}}
 		return slices.DeleteFunc(
-			slices.Concat(keyed(s), lists(s, o.products), filters(s, o.products), unevenLists(s), searches(s), orders(s),
+			slices.Concat(keyed(s), lists(s, o.products), filters(s, o.products), searches(s), orders(s),
 				summaries(s), yearReports(s, o.products), overviews(s), exports(s), writes(s), ingestions(s, o.orders)),
 			func(sc scenario) bool { return ownBaseline.MatchString(sc.name) || !o.run.MatchString(sc.name) })
 	}

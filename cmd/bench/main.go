@@ -48,7 +48,6 @@ type options struct {
 	duckdb   bool
 	hostile  bool
 	tenants  int
-	apart    bool
 	buffers  string // shared_buffers of PostgreSQL
 	redis    string // URL, not a flag
 }
@@ -96,9 +95,8 @@ func parseFlags() options {
 	flag.BoolVar(&o.hostile, "hostile", false,
 		"import files that need much memory too, of 190 MB with 1,000,000 products")
 	flag.IntVar(&o.tenants, "tenants", 0,
-		"measure instead this `number` of tenants, which share the products and orders, against 100 tenants")
-	flag.BoolVar(&o.apart, "apart", false,
-		"with -tenants, measure the 100 tenants first, then delete them and measure the others, which needs half the disk")
+		"measure instead 100 tenants, then this `number` of tenants that share as many products and orders")
+	flag.Bool("apart", true, "the numbers of -tenants are always measured one after the other")
 	flag.StringVar(&o.buffers, "shared-buffers", "", "`memory` of PostgreSQL's shared_buffers (default 128MB)")
 	flag.Parse()
 	products, orders := 1_000_000, 2_000_000

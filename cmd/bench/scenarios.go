@@ -40,7 +40,6 @@ const (
 
 	// The bare handler counts the rows of a filtered list.
 	ofSmallFilter, ofLargeFilter = 0.75, 1.0
-	ofFastest                    = 1 / 2.0 // a list takes at most twice as long as one of another size
 )
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
@@ -48,7 +47,6 @@ const (
 func scenarios(full *service, duck *duckDB, products, sold int) []scenario {
 	all := append(keyed(full), lists(full, products)...)
 	all = append(all, filters(full, products)...)
-	all = append(all, unevenLists(full)...)
 	all = append(all, searches(full)...)
 	all = append(all, orders(full)...)
 	all = append(all, summaries(full)...)
@@ -175,27 +173,6 @@ func filters(s *service, products int) []scenario {
 		all = append(all, scenario{name: "filter: " + l.name, work: s.at(large, list(l.parameters))})
 	}
 	return all
-}
-
-// unevenLists are lists of categories and a warehouse of very different sizes, in each order and direction.
-func unevenLists(s *service) []scenario {
-	shop := s.shops[wide]
-	if len(shop.uneven) == 0 {
-		return nil
-	}
-	var works []work
-	for _, filter := range shop.uneven {
-		works = append(works, s.at(wide, func(random *rand.Rand) request {
-			by, direction := orderings[random.IntN(len(orderings))], directions[random.IntN(len(directions))]
-			return request{method: "GET", path: "/api/products?" + filter + "&sort=" + by + "&direction=" + direction}
-		}))
-	}
-	to := target{ratio: ofFastest}
-	return []scenario{
-		{name: "uneven: category of 20", work: works[0]},
-		{name: "uneven: category of a fifth", work: works[1], baseline: works[0], against: "category of 20", target: to},
-		{name: "uneven: warehouse of all", work: works[2], baseline: works[0], against: "category of 20", target: to},
-	}
 }
 
 func searches(s *service) []scenario {

@@ -55,7 +55,6 @@ type shop struct {
 	session  string    // the 43 characters of a member's cookie
 	products []sampled // random
 
-	uneven     []string // filters of a category of 20 products, of a fifth of all, and of a warehouse of all
 	goods      []good   // best sellers first
 	buyers     []buyer  // random
 	numbers    []string // of random orders
@@ -219,11 +218,7 @@ func findShops(
 			if err := shop.signIn(ctx, conn); err != nil {
 				return fmt.Errorf("sign in to %s: %w", slug, err)
 			}
-			sample := shop.sampleProducts
-			if slug == wide {
-				sample = shop.findUneven
-			}
-			if err := errors.Join(sample(ctx, conn), shop.sampleSales(ctx, conn)); err != nil {
+			if err := errors.Join(shop.sampleProducts(ctx, conn), shop.sampleSales(ctx, conn)); err != nil {
 				return fmt.Errorf("sample products and orders of %s: %w", slug, err)
 			}
 			shops[slug] = shop
@@ -248,7 +243,7 @@ func (s *shop) signIn(ctx context.Context, conn *pgx.Conn) error {
 // sampleProducts reads up to 10,000 products, the same in each run.
 func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
 	rows, _ := conn.Query(ctx, `
-		select id, sku, category_id, seller_id, warehouse_id, tags[1]
+		select id, sku, category_id, seller_id, warehouse_id, coalesce(tags[1], '')
 		  from products
 		 where tenant_id = $1
 		 order by hashint8extended(id, 0)
@@ -261,18 +256,6 @@ func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
 		return errors.New("no products")
 	}
 	return nil
-}
-
-// findUneven finds the categories and the warehouse of the wide tenant's products. Earlier commits generate no
-// products.
-func (s *shop) findUneven(ctx context.Context, conn *pgx.Conn) (err error) {
-	s.uneven, err = queryOne[[]string](ctx, conn, `
-		select case when exists (select from products where tenant_id = $1)
-		            then array['category_id=' || c.ids[2], 'category_id=' || c.ids[1], 'warehouse_id=' || w.id]
-		            else '{}' end
-		  from (select array_agg(id order by id) as ids from categories where tenant_id = $1) c,
-		       (select id from warehouses where tenant_id = $1 and is_default) w`, s.id)
-	return err
 }
 
 // sampleSales reads sold products, customers and up to 1,000 orders.

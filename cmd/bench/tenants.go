@@ -24,7 +24,9 @@ const (
 	ordersOfBulk  = 10
 )
 
-// compareTenants measures the service with -tenants, and with 100 that have the same numbers of products and orders.
+// compareTenants measures the service with 100 tenants, then with -tenants that have the same numbers of products and
+// orders. It deletes each database, because both may not fit on the disk. The last column of the table compares the
+// rates with those of the number before.
 func compareTenants(ctx context.Context, o options, out io.Writer) (err error) {
 	servers, err := startServers(ctx, o)
 	if err != nil {
@@ -32,30 +34,9 @@ func compareTenants(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, servers.Stop()) }()
 	o.redis = servers.RedisURL
-	password := rand.Text() // of roles, which both databases share
-	few := min(fewTenants, o.tenants)
-	if o.apart {
-		return measureApart(ctx, o, servers.AdminURL, password, []int{few, o.tenants}, out)
-	}
-	var both [2]*tenantDatabase
-	for i, number := range []int{o.tenants, few} {
-		d, err := prepare(ctx, servers.AdminURL, o.nameOf(number), password, o.shops(number), out)
-		if err != nil {
-			return err
-		}
-		if both[i], err = openTenants(ctx, o, d, number); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, both[i].close()) }()
-	}
-	return measureTenants(ctx, o, both[0], both[1], out)
-}
-
-// measureApart measures each number of tenants and deletes its database. The last column of the table compares the
-// rates with those of the number before.
-func measureApart(ctx context.Context, o options, server, password string, numbers []int, out io.Writer) error {
+	server, password := servers.AdminURL, rand.Text()
 	var before report
-	for _, number := range numbers {
+	for _, number := range []int{min(fewTenants, o.tenants), o.tenants} {
 		d, err := prepare(ctx, server, o.nameOf(number), password, o.shops(number), out)
 		if err != nil {
 			return err
@@ -82,25 +63,6 @@ func (t *tenantDatabase) measure(ctx context.Context, o options, before report, 
 		return r, err
 	}
 	return r, t.printCosts(ctx, o, out)
-}
-
-// measureTenants prints the ratios, and what each number of tenants costs.
-func measureTenants(ctx context.Context, o options, many, few *tenantDatabase, out io.Writer) error {
-	for _, t := range []*tenantDatabase{many, few} {
-		if err := t.requestEach(ctx); err != nil {
-			return err
-		}
-	}
-	var r report
-	if err := r.measureAll(ctx, o, many.scenariosAgainst(few), report{}, out); err != nil {
-		return err
-	}
-	for _, t := range []*tenantDatabase{many, few} {
-		if err := t.printCosts(ctx, o, out); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // nameOf returns the name of the database of that number of tenants.
@@ -266,15 +228,6 @@ func (t *tenantDatabase) scenarios() []scenario {
 	var all []scenario
 	for _, r := range tenantRequests() {
 		all = append(all, scenario{name: r.name, work: t.any(r.next)})
-	}
-	return all
-}
-
-// scenariosAgainst send the same requests to both databases.
-func (t *tenantDatabase) scenariosAgainst(few *tenantDatabase) []scenario {
-	all := t.scenarios()
-	for i, baseline := range few.scenarios() {
-		all[i].baseline, all[i].against = baseline.work, fmt.Sprint(len(few.shops), " tenants")
 	}
 	return all
 }
