@@ -29,7 +29,6 @@ import (
 // the cost of everything else.
 type bare struct {
 	db      *db.DB
-	super   *db.DB // reads the schema bench
 	limiter *ratelimit.Limiter
 	shares  *admission.Controller // of connections, for writes
 	tenants sync.Map              // tenancy.ID by the SHA-256 of the key
@@ -40,16 +39,19 @@ func (b *bare) admit(s shop) { b.tenants.Store(sha256.Sum256([]byte(s.key)), s.i
 func (b *bare) handler() http.Handler {
 	mux := chi.NewMux()
 	mux.Get("/api/products", b.guard(b.list))
-	mux.Get("/api/products/{id}", b.guard(b.product))
+	mux.Get("/api/products/{id}", b.guard(b.byID(bareByID)))
 	mux.Post("/api/products", b.guard(b.share(admission.Write, b.create)))
 	mux.Post("/api/products/bulk", b.guard(b.share(admission.Bulk, b.upsert)))
 	mux.Patch("/api/products/{id}", b.guard(b.share(admission.Write, b.patch)))
-	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.share(admission.Write, b.adjust)))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.share(admission.Write, b.byID(bareAdd))))
 	return mux
 }
 
+// handling returns the response to a request of a tenant.
+type handling func(*http.Request, tenancy.ID) (any, error)
+
 // guard resolves the key and applies the rate limit.
-func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.HandlerFunc {
+func (b *bare) guard(handle handling) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		id, found := b.tenants.Load(sha256.Sum256([]byte(token)))
@@ -81,9 +83,7 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 
 // share gives a write as many connections as the service gives a tenant. With more of them, PostgreSQL would commit
 // more transactions at a time, and the ratio would show the size of the share.
-func (b *bare) share(
-	class admission.Class, handle func(*http.Request, tenancy.ID) (any, error),
-) func(*http.Request, tenancy.ID) (any, error) {
+func (b *bare) share(class admission.Class, handle handling) handling {
 	return func(r *http.Request, tenant tenancy.ID) (any, error) {
 		ticket := b.shares.Enter(tenant.User(), class)
 		return handle(r.WithContext(admission.NewContext(r.Context(), ticket)), tenant)
@@ -92,11 +92,7 @@ func (b *bare) share(
 
 // send sends queries of a tenant as one batch, which is one transaction.
 func (b *bare) send(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) error {
-	return sendTo(ctx, b.db, tenant, queue)
-}
-
-func sendTo(ctx context.Context, db *db.DB, tenant tenancy.ID, queue func(*pgx.Batch)) error {
-	return db.Conn(ctx, func(conn *pgx.Conn) error {
+	return b.db.Conn(ctx, func(conn *pgx.Conn) error {
 		batch := &pgx.Batch{}
 		batch.Queue(`select set_config('app.tenant_id', $1, true)`, strconv.FormatInt(int64(tenant), 10))
 		queue(batch)
@@ -144,9 +140,11 @@ type bareMeta struct {
 	Total   int64 `json:"total"`
 }
 
-// product reads a product.
-func (b *bare) product(r *http.Request, tenant tenancy.ID) (any, error) {
-	return b.one(r, tenant, bareByID, chi.URLParam(r, "id"))
+// byID runs a query for the product of the path.
+func (b *bare) byID(sql string) handling {
+	return func(r *http.Request, tenant tenancy.ID) (any, error) {
+		return b.one(r, tenant, sql, chi.URLParam(r, "id"))
+	}
 }
 
 // one runs a query for one product. The first parameter is the tenant.
@@ -159,23 +157,18 @@ func (b *bare) one(r *http.Request, tenant tenancy.ID, sql string, args ...any) 
 
 // list returns a page and the exact total.
 func (b *bare) list(r *http.Request, tenant tenancy.ID) (any, error) {
-	items, meta := make([]bareProduct, 0, 25), &bareMeta{Page: 1, PerPage: 25}
-	db := b.super
-	if r.URL.RawQuery == "" {
-		db = b.db
-	}
+	var items []bareProduct
+	meta := &bareMeta{Page: 1, PerPage: 25}
 	count, ids, args := bareList(r.URL.Query())
 	args = append([]any{tenant}, args...)
-	err := sendTo(r.Context(), db, tenant, func(batch *pgx.Batch) {
+	err := b.send(r.Context(), tenant, func(batch *pgx.Batch) {
 		batch.Queue(count, args...).QueryRow(func(row pgx.Row) error { return row.Scan(&meta.Total) })
-		batch.Queue(fmt.Sprintf(barePage, ids), args...).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				items = append(items, bareProduct{})
-				if err := items[len(items)-1].scan(rows); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
+		batch.Queue(fmt.Sprintf(barePage, ids), args...).Query(func(rows pgx.Rows) (err error) {
+			items, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p bareProduct, err error) {
+				err = p.scan(row)
+				return p, err
+			})
+			return err
 		})
 	})
 	return bareResponse{true, items, meta}, err

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,14 +57,10 @@ func TestManyTenantsAreComparedWithFew(t *testing.T) {
 	o := testOptions(t)
 	o.program, o.clients = mustBuild(t), []int{1}
 	var out strings.Builder
-	var before report
+	var before results
 	for _, number := range []int{3, 12} {
-		opened, err := openTenants(t.Context(), o, mustFill(t, o.shops(number)), number)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = opened.close() })
-		if before, err = opened.measure(t.Context(), o, before, &out); err != nil {
+		d := mustFill(t, tenantShops(number, o.products, o.orders))
+		if err := catch(func() { before = measureTenants(t.Context(), o, d, before, &out) }); err != nil {
 			t.Fatalf("%v\n%s", err, &out)
 		}
 	}
@@ -115,36 +110,15 @@ func verifySales(t *testing.T, d database, shops []shopSize) {
 func TestReportsAndRawSQLAgree(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
-	s, err := openService(t.Context(), mustFill(t, fullShops(o.products, o.orders)), o.redis, large)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openService(t.Context(), mustFill(t, fullShops(o.products, o.orders)), o.redis, large)
 	t.Cleanup(func() { s.close() })
 	shop := s.shops[large]
-	amounts := regexp.MustCompile(`\{"(?:product_id|group|customer_id)":[^{}]*?"revenue":"(\d+)\.(\d\d)"`)
-	for _, a := range aggregations(shop) {
+	for _, a := range append(aggregations(shop), unaligned) {
 		t.Run(a.name, func(t *testing.T) {
-			want, err := s.rawRevenue(t.Context(), shop.id, a.sql)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := dial(t.Context(), s.address, shop.key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.do(a.next(newRandom(0))); err != nil {
-				t.Fatal(err)
-			}
-			var got []int64
-			for _, revenue := range amounts.FindAllSubmatch(c.body.Bytes(), -1) {
-				cents, err := strconv.ParseInt(string(revenue[1])+string(revenue[2]), 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, cents)
-			}
-			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
-				t.Errorf("revenue (-SQL +report):\n%s\n%s", diff, &c.body)
+			var want, got []int64
+			err := catch(func() { want, got = s.rawRevenue(t.Context(), shop.id, a), s.reportedRevenue(t.Context(), a) })
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("revenue (-SQL +report), %v:\n%s", err, diff)
 			}
 		})
 	}

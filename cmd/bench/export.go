@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/prometheus/procfs"
 
 	"github.com/storeroom/storeroom/reports/sums"
 )
@@ -27,87 +25,79 @@ const (
 
 const exportTimeout = 2 * time.Minute
 
-// exports download the wide tenant's products.
+// exports download the wide tenant's products as CSV. The memory includes that of the client and what earlier
+// scenarios left.
 func exports(s *service) []scenario {
-	csv := s.csv()
+	rows := s.shops[wide].sold
 	return []scenario{{
-		name: "export: CSV", work: repeat(csv.get), pieces: csv.rows, clients: []int{1},
-		baseline: repeat(s.copyProducts), against: "COPY", target: target{ratio: ofCopy},
+		name: "export: CSV", work: readLines(s.csv, rows+1), pieces: rows, clients: []int{1}, // with a header
+		baseline: readLines(s.copyProducts, rows), against: "COPY", target: target{ratio: ofCopy, memory: maxMemory},
+		memory: func() uint64 { return must(processStatus(os.Getpid())).VmHWM },
+	}, {
+		name: "export: first byte of the CSV", work: untilFirstByte(s.csv), clients: []int{1},
+		baseline: untilFirstByte(s.copyProducts), against: "COPY", target: target{later: maxFirstByte},
 	}}
 }
 
-func (s *service) csv() download {
-	shop := s.shops[wide]
-	path := "/api/reports/export/products?format=csv&from=" + wideFrom + "&to=" + wideTo
-	return download{address: s.address, key: shop.key, path: path, rows: shop.sold}
+// readLines returns work that reads all lines.
+func readLines(read func(context.Context, io.Writer), want int) work {
+	return func(context.Context, int) step {
+		debug.FreeOSMemory()
+		check(resetPeakMemory(os.Getpid()))
+		return stepOf(func(ctx context.Context) {
+			var lines lineCounter
+			read(ctx, &lines)
+			if int(lines) != want {
+				check(fmt.Errorf("%d lines, want %d", lines, want))
+			}
+		})
+	}
 }
 
-// download requests a file from the service.
-type download struct {
-	address, key, path string
-	rows               int // that it must have
+// untilFirstByte returns work that reads until the first byte has arrived.
+func untilFirstByte(read func(context.Context, io.Writer)) work {
+	return repeat(func(ctx context.Context) {
+		if err := catch(func() { read(ctx, firstByte{}) }); !errors.Is(err, errFirstByte) {
+			check(errors.Join(errors.New("no first byte"), err))
+		}
+	})
 }
 
-// get downloads the file and returns its size and the time of its first byte.
-func (d download) get(ctx context.Context) (lineCounter, error) {
-	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
-	defer cancel()
-	var lines lineCounter
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.address+d.path, nil)
-	if err != nil {
-		return lines, err
-	}
-	r.Header.Set("Authorization", "Bearer "+d.key)
-	r.Header.Set("Accept-Encoding", "identity")
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return lines, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(response.Body, 500))
-		return lines, fmt.Errorf("GET %s = %d %s", d.path, response.StatusCode, body)
-	}
-	if _, err := io.Copy(&lines, response.Body); err != nil {
-		return lines, fmt.Errorf("read %s: %w", d.path, err)
-	}
-	if lines.lines != d.rows+1 {
-		return lines, fmt.Errorf("GET %s has %d rows and a header, want %d", d.path, lines.lines-1, d.rows)
-	}
-	return lines, nil
-}
+var errFirstByte = errors.New("the first byte has arrived")
 
-// lineCounter counts what is written to it.
-type lineCounter struct {
-	lines, bytes int
-	first        time.Time // of the first byte
-}
+// firstByte ends what writes to it.
+type firstByte struct{}
+
+func (firstByte) Write([]byte) (int, error) { return 0, errFirstByte }
+
+// lineCounter counts the lines that are written to it.
+type lineCounter int
 
 func (c *lineCounter) Write(b []byte) (int, error) {
-	if c.bytes == 0 {
-		c.first = time.Now()
-	}
-	c.bytes += len(b)
-	c.lines += bytes.Count(b, []byte{'\n'})
+	*c += lineCounter(bytes.Count(b, []byte{'\n'}))
 	return len(b), nil
+}
+
+// csv downloads the products.
+func (s *service) csv(ctx context.Context, out io.Writer) {
+	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
+	defer cancel()
+	r := get("/api/reports/export/products?format=csv&from=" + wideFrom + "&to=" + wideTo)
+	fetch(ctx, s.address, r.by(s.shops[wide].key), out)
 }
 
 // copyProducts reads the rows of the CSV with COPY TO STDOUT, in the same order and with the
 // settings of a report (see Snapshot of db.DB).
-func (s *service) copyProducts(ctx context.Context) (lines lineCounter, err error) {
+func (s *service) copyProducts(ctx context.Context, out io.Writer) {
 	shop := s.shops[wide]
 	sql := `copy (` + strings.ReplaceAll(sameProducts, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
-	err = s.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
+	check(s.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local work_mem = '32MB'; set local statement_timeout = 0`); err != nil {
 			return err
 		}
-		_, err := tx.Conn().PgConn().CopyTo(ctx, &lines, sql)
-		if err == nil && lines.lines != shop.sold {
-			err = fmt.Errorf("COPY reads %d rows, want %d", lines.lines, shop.sold)
-		}
+		_, err := tx.Conn().PgConn().CopyTo(ctx, out, sql)
 		return err
-	})
-	return lines, err
+	}))
 }
 
 // sameProducts is the query of the report. It supports any range, refunds, and products that were sold under several
@@ -133,67 +123,3 @@ var sameProducts = `
 		        limit 1
 		       ) latest on true
 		 order by revenue desc, product_id, unknown_sku`
-
-// file is the measurement of one download.
-type file struct {
-	File      string
-	Bytes     int
-	Before    uint64   // resident memory of this process
-	Peak      uint64   // highest resident memory
-	FirstByte *float64 // milliseconds after the first byte of COPY, of a CSV
-}
-
-func (f file) String() string {
-	met := map[bool]string{true: "met", false: "MISSED"}
-	text := fmt.Sprintf("  %-24s %6.1f MB, at most %d MiB of memory (%d before), %s ≤ %d MiB",
-		f.File, float64(f.Bytes)/1e6, f.Peak>>20, f.Before>>20, met[f.Peak <= maxMemory], maxMemory>>20)
-	if f.FirstByte != nil {
-		text += fmt.Sprintf("; first byte %.1f ms after COPY's, %s ≤ %d ms",
-			*f.FirstByte, met[*f.FirstByte <= ms(maxFirstByte)], maxFirstByte.Milliseconds())
-	}
-	return text
-}
-
-// measureFiles downloads a CSV with a new service, after returning free memory to the system, and compares the time of
-// its first byte with that of COPY. The memory includes the client and what earlier scenarios left.
-func measureFiles(ctx context.Context, d database, o options) (files []file, err error) {
-	f := file{File: "file: CSV"}
-	if !o.run.MatchString(f.File) {
-		return nil, nil
-	}
-	s, err := openService(ctx, d, o.redis, wide)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	started := time.Now()
-	lines, err := s.copyProducts(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.File, err)
-	}
-	before := lines.first.Sub(started)
-	debug.FreeOSMemory()
-	if err := resetPeakMemory(os.Getpid()); err != nil {
-		return nil, err
-	}
-	if f.Before, err = peakMemory(); err != nil {
-		return nil, err
-	}
-	started = time.Now()
-	if lines, err = s.csv().get(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.File, err)
-	}
-	f.FirstByte, f.Bytes = new(ms(lines.first.Sub(started)-before)), lines.bytes
-	f.Peak, err = peakMemory()
-	return []file{f}, err
-}
-
-// peakMemory returns the peak of this process's resident memory in bytes.
-func peakMemory() (uint64, error) {
-	self, err := procfs.Self()
-	if err != nil {
-		return 0, err
-	}
-	status, err := self.NewStatus()
-	return status.VmHWM, err
-}

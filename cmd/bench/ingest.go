@@ -36,7 +36,7 @@ func ingestions(s *service, orders int) []scenario {
 		return s.at(slug, shop.bulk(ofBulk))
 	}
 	inLarge, inSmall := bulk(large, smallSize), bulk(small, smallSize)
-	inTwo := func(ctx context.Context, n int) (step, error) { return []work{inLarge, inSmall}[n%2](ctx, n) }
+	inTwo := func(ctx context.Context, n int) step { return []work{inLarge, inSmall}[n%2](ctx, n) }
 	return []scenario{
 		{
 			name: "ingest: bulk of 1,000 orders", work: bulk(large, maxGoods), pieces: ofBulk, clients: []int{1, 2},
@@ -70,8 +70,8 @@ type buyer struct {
 // orderCount numbers the orders of a run, so that each is new.
 var orderCount atomic.Int64
 
-// newOrder is an order to send, in the form of the API. Its items have the product's cost,
-// and the order has no discount, so its stored rows are known in advance.
+// newOrder is an order to send, in the form of the API. Its items have the product's cost, so its stored rows are known
+// in advance.
 type newOrder struct {
 	Number   string              `json:"number"`
 	PlacedAt time.Time           `json:"placed_at"`
@@ -144,7 +144,7 @@ const firstBareID = 1 << 40
 // bareInsert stores the same rows in one transaction per batch, as the same role. It
 // looks up no references, computes no sums and updates no rollups.
 func (s *service) bareInsert(shop shop, size int) work {
-	return func(_ context.Context, n int) (step, error) {
+	return func(_ context.Context, n int) step {
 		random := newRandom(n)
 		return func(ctx context.Context) (int, error) {
 			var orders []bareOrder
@@ -157,7 +157,7 @@ func (s *service) bareInsert(shop shop, size int) work {
 				b.Queue(insertBareOrders, append([]any{shop.id, orderLines}, columns(orders)...)...)
 				b.Queue(insertBareItems, append([]any{shop.id}, columns(items)...)...)
 			})
-		}, nil
+		}
 	}
 }
 

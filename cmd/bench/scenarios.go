@@ -1,10 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -16,14 +16,19 @@ type scenario struct {
 	baseline work   // may be nil
 	against  string // name of the baseline
 	target   target
-	pieces   int   // orders or rows per step; 0 means 1
-	clients  []int // nil means those of the flag
+	pieces   int           // orders or rows per step; 0 means 1
+	clients  []int         // nil means those of the flag
+	fresh    bool          // each round is one step of clients that are prepared for it
+	rounds   int           // 0 means those of the flag
+	memory   func() uint64 // bytes that the work has needed; may be nil
 }
 
 // target is what the service must reach; zero fields are not checked.
 type target struct {
-	ratio float64       // at least, of the baseline's rate, with any number of clients
-	p50   time.Duration // at most, with one client
+	ratio  float64       // at least, of the baseline's rate, with any number of clients
+	p50    time.Duration // at most, with one client
+	later  time.Duration // at most, p50 after that of the baseline
+	memory uint64        // bytes, at most
 }
 
 const (
@@ -42,22 +47,11 @@ const (
 	ofSmallFilter, ofLargeFilter = 0.75, 1.0
 )
 
-// scenarios returns all scenarios. Reads come before writes, so that every run reads the
-// same rows.
-func scenarios(full *service, duck *duckDB, products, sold int) []scenario {
-	all := append(keyed(full), lists(full, products)...)
-	all = append(all, filters(full, products)...)
-	all = append(all, searches(full)...)
-	all = append(all, orders(full)...)
-	all = append(all, summaries(full)...)
-	all = append(all, yearReports(full, products)...)
-	if duck != nil {
-		all = append(all, duckReports(full, duck)...)
-	}
-	all = append(all, overviews(full)...)
-	all = append(all, exports(full)...)
-	all = append(all, writes(full)...)
-	return append(all, ingestions(full, sold)...)
+// scenarios returns the scenarios of the full database. Reads come before writes, so that every run reads
+// the same rows.
+func scenarios(s *service, products, orders int) []scenario {
+	return slices.Concat(keyed(s), lists(s, products), filters(s, products), searches(s), summaries(s),
+		yearReports(s, products), overviews(s), exports(s), writes(s), ingestions(s, orders))
 }
 
 func (s shop) any(random *rand.Rand) sampled { return s.products[random.IntN(len(s.products))] }
@@ -67,29 +61,28 @@ func (s *service) at(slug string, next func(*rand.Rand) request) work {
 	return send(s.address, s.shops[slug].key, next)
 }
 
-// atBare sends requests of the large shop to the bare handlers.
-func (s *service) atBare(next func(*rand.Rand) request) work {
-	return send(s.bareAddress, s.shops[large].key, next)
-}
-
-// againstBare compares the service with the bare handlers. ratio is the target.
+// againstBare compares the service with the bare handlers, for the large shop. ratio is the target.
 func (s *service) againstBare(name string, ratio float64, next func(*rand.Rand) request) scenario {
 	return scenario{
-		name: name, work: s.at(large, next),
-		baseline: s.atBare(next), against: "bare handler", target: target{ratio: ratio},
+		name: name, work: s.at(large, next), target: target{ratio: ratio},
+		baseline: send(s.bareAddress, s.shops[large].key, next), against: "bare handler",
 	}
 }
 
 func always(path string) func(*rand.Rand) request {
-	return func(*rand.Rand) request { return request{method: "GET", path: path} }
+	return func(*rand.Rand) request { return get(path) }
 }
 
 func (s shop) byID(random *rand.Rand) request {
-	return request{method: "GET", path: "/api/products/" + strconv.FormatInt(s.any(random).ID, 10)}
+	return get("/api/products/" + strconv.FormatInt(s.any(random).ID, 10))
 }
 
 func (s shop) bySKU(random *rand.Rand) request {
-	return request{method: "GET", path: "/api/products/sku/" + url.PathEscape(s.any(random).SKU)}
+	return get("/api/products/sku/" + url.PathEscape(s.any(random).SKU))
+}
+
+func (s shop) byNumber(random *rand.Rand) request {
+	return get("/api/orders/" + url.PathEscape(s.numbers[random.IntN(len(s.numbers))]))
 }
 
 func keyed(s *service) []scenario {
@@ -97,6 +90,8 @@ func keyed(s *service) []scenario {
 	return []scenario{
 		s.againstBare("get by id", ofGet, shop.byID),
 		{name: "get by SKU", work: s.at(large, shop.bySKU)},
+		{name: "order by number", work: s.at(large, shop.byNumber)},
+		{name: "orders: page 1", work: s.at(large, always("/api/orders"))},
 	}
 }
 
@@ -104,10 +99,7 @@ func lists(s *service, products int) []scenario {
 	page := s.at(large, always("/api/products"))
 	compressed := func(encoding string) scenario {
 		next := func(*rand.Rand) request { return request{method: "GET", path: "/api/products", encoding: encoding} }
-		return scenario{
-			name: "page 1, " + encoding, work: s.at(large, next),
-			baseline: page, against: "uncompressed",
-		}
+		return scenario{name: "page 1, " + encoding, work: s.at(large, next), baseline: page, against: "uncompressed"}
 	}
 	all := []scenario{
 		s.againstBare("page 1", ofBare, always("/api/products")),
@@ -143,9 +135,8 @@ func filters(s *service, products int) []scenario {
 	list := func(parameters func(sampled, *rand.Rand) string) func(*rand.Rand) request {
 		return func(random *rand.Rand) request {
 			pick := func(words ...string) string { return words[random.IntN(len(words))] }
-			return request{method: "GET", path: "/api/products?" + parameters(shop.any(random), random) +
-				"&sort=" + pick(orderings...) + "&direction=" + pick(directions...) +
-				pick("", "&status=active", "&status=draft")}
+			return get("/api/products?" + parameters(shop.any(random), random) + "&sort=" + pick(orderings...) +
+				"&direction=" + pick(directions...) + pick("", "&status=active", "&status=draft"))
 		}
 	}
 	ratio := ofSmallFilter
@@ -157,49 +148,39 @@ func filters(s *service, products int) []scenario {
 		ofProduct := func(p sampled, _ *rand.Rand) string { return p.facet(name) }
 		all = append(all, s.againstBare("filter: "+name, ratio, list(ofProduct)))
 	}
-	for _, l := range []struct {
-		name       string
-		parameters func(sampled, *rand.Rand) string
-	}{
-		{"two", func(p sampled, random *rand.Rand) string {
-			two := random.Perm(len(facets))
-			return p.facet(facets[two[0]]) + "&" + p.facet(facets[two[1]])
-		}},
-		{"one and a month", func(p sampled, random *rand.Rand) string {
-			return p.facet(facets[random.IntN(len(facets))]) + "&from=2025-03-01&to=2025-03-31"
-		}},
-		{"page 100 of a warehouse", func(p sampled, _ *rand.Rand) string { return p.facet("warehouse_id") + "&page=100" }},
-	} {
-		all = append(all, scenario{name: "filter: " + l.name, work: s.at(large, list(l.parameters))})
+	add := func(name string, parameters func(sampled, *rand.Rand) string) {
+		all = append(all, scenario{name: "filter: " + name, work: s.at(large, list(parameters))})
 	}
+	add("two", func(p sampled, random *rand.Rand) string {
+		two := random.Perm(len(facets))
+		return p.facet(facets[two[0]]) + "&" + p.facet(facets[two[1]])
+	})
+	add("one and a month", func(p sampled, random *rand.Rand) string {
+		return p.facet(facets[random.IntN(len(facets))]) + "&from=2025-03-01&to=2025-03-31"
+	})
+	add("page 100 of a warehouse", func(p sampled, _ *rand.Rand) string { return p.facet("warehouse_id") + "&page=100" })
 	return all
 }
 
-func searches(s *service) []scenario {
+// searches are compared with a bare handler that searches the same texts.
+func searches(s *service) (all []scenario) {
 	shop := s.shops[large]
-	one := func(random *rand.Rand) request {
-		sku := shop.any(random).SKU
-		return request{method: "GET", path: "/api/products?search=" + url.QueryEscape(sku[len(sku)-7:])}
-	}
-	search := func(name string, next func(*rand.Rand) request, p50 time.Duration) scenario {
+	add := func(name string, p50 time.Duration, next func(*rand.Rand) request) {
 		sc := s.againstBare("search: "+name, ofSearch, next)
 		sc.target.p50 = p50
-		return sc
+		all = append(all, sc)
 	}
-	all := []scenario{search("one product", one, searching)}
-	for _, l := range []struct {
-		name, term string
-		p50        time.Duration
-	}{
-		{"two words", "backpack+amber", searching},
-		{"0.9 %", someWord, searching},
-		{"2 %, the oldest", oldWord, counting},
-		{"5 %", commonWord, counting},
-		{"two letters, 5 %", twoLetters, counting},
-		{"two letters, none", noLetters, searching},
-		{"none", noWord, searching},
-	} {
-		all = append(all, search(l.name, always("/api/products?search="+l.term), l.p50))
-	}
+	search := func(term string) func(*rand.Rand) request { return always("/api/products?search=" + term) }
+	add("one product", searching, func(random *rand.Rand) request {
+		sku := shop.any(random).SKU
+		return get("/api/products?search=" + url.QueryEscape(sku[len(sku)-7:]))
+	})
+	add("two words", searching, search("backpack+amber"))
+	add("0.9 %", searching, search(someWord))
+	add("2 %, the oldest", counting, search(oldWord))
+	add("5 %", counting, search(commonWord))
+	add("two letters, 5 %", counting, search(twoLetters))
+	add("two letters, none", searching, search(noLetters))
+	add("none", searching, search(noWord))
 	return all
 }

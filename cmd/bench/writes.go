@@ -20,40 +20,39 @@ import (
 // created numbers the products that a run creates.
 var created atomic.Int64
 
-const productsOfBulk = 1000 // the largest number of products in a bulk request
-
 // writes compares the service with bare handlers that write the same rows to their own tables, which have the indexes
 // of the service (see sql/bare.sql): the product, its tags, its stock, its ledger and its change in the feed. They have
 // the connections that the service gives a tenant.
 func writes(s *service) []scenario {
 	shop := s.shops[large]
-	adjust := func(p sampled) request {
-		path := fmt.Sprintf("/api/products/%d/inventory/adjust", p.ID)
-		return request{method: "POST", path: path, body: []byte(`{"type":"add","quantity":1}`)}
-	}
 	patch := func(random *rand.Rand) request {
 		path := fmt.Sprint("/api/products/", shop.any(random).ID)
 		return request{method: "PATCH", path: path, body: fmt.Appendf(nil, `{"price":%d.50}`, random.IntN(600))}
 	}
-	bulk := func(products int) scenario {
+	bulk := func(products int, clients ...int) scenario {
 		products = min(products, 2*len(shop.products))
 		name := fmt.Sprintf("bulk of %d, half of them new", products)
 		sc := s.againstBare(name, ofBulk, func(random *rand.Rand) request { return shop.upserts(products, random) })
-		sc.pieces = products
-		if products == productsOfBulk {
-			sc.clients = []int{1, 8}
-		}
+		sc.pieces, sc.clients = products, clients
 		return sc
 	}
 	return []scenario{
 		s.againstBare("create", ofWrite, shop.newProduct),
 		s.againstBare("patch", ofWrite, patch),
 		bulk(100),
-		bulk(productsOfBulk),
-		s.againstBare("adjust many products", ofWrite, func(random *rand.Rand) request { return adjust(shop.any(random)) }),
-		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return adjust(shop.products[0]) }),
+		bulk(1000, 1, 8), // the largest number of products in a request
+		s.againstBare("adjust many products", ofWrite, shop.adjust),
+		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return shop.products[0].adjust() }),
 	}
 }
+
+// adjust adds a piece to the stock.
+func (p sampled) adjust() request {
+	path := fmt.Sprintf("/api/products/%d/inventory/adjust", p.ID)
+	return request{method: "POST", path: path, body: []byte(`{"type":"add","quantity":1}`)}
+}
+
+func (s shop) adjust(random *rand.Rand) request { return s.any(random).adjust() }
 
 // newProduct creates a product.
 func (s shop) newProduct(random *rand.Rand) request {
@@ -93,8 +92,24 @@ type bareWrite struct {
 	Tags       []string    `json:"tags"`
 }
 
+// bareNew is a new product, in the order of the parameters of bareInsert. Tags are a literal of an array.
+type bareNew struct {
+	SKU, Name            string
+	Price, Cost          int64
+	Quantity             int32
+	CategoryID, SellerID int64
+	UPC, Tags            string
+}
+
+func (w bareWrite) row() bareNew {
+	return bareNew{
+		w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity, w.CategoryID, w.SellerID, w.UPC,
+		"{" + strings.Join(w.Tags, ",") + "}",
+	}
+}
+
 const (
-	bareRows = `
+	bareInsert = `
 		with w as (select id from warehouses where tenant_id = $1 and is_default),
 		p as (
 			insert into bare.products
@@ -102,7 +117,9 @@ const (
 			        upc, tags, search)
 			select $1, sku, name, price, cost, 'active', 'new', quantity, category_id, seller_id, (select id from w),
 			       upc, tags::text[], ' ' || lower(name || ' ' || sku || ' ' || upc)
-			  from %s
+			  from unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[],
+			              $9::text[], $10::text[])
+			       n (sku, name, price, cost, quantity, category_id, seller_id, upc, tags)
 			returning *
 		), tagged as (
 			insert into bare.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
@@ -144,8 +161,7 @@ const (
 			   set price = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp()
 			 where tenant_id = $1 and id = $2
 			returning *
-		), tagged as (` + barePriceOfTags + `), recorded as (` + bareRecordPrices + `)
-		select` + bareColumns + ` from p`
+		), ` + barePriced + ` select` + bareColumns + ` from p`
 	barePrices = `
 		with p as (
 			update bare.products p
@@ -153,26 +169,18 @@ const (
 			  from unnest($2::text[], $3::bigint[]) u (sku, price)
 			 where p.tenant_id = $1 and p.sku = u.sku
 			returning p.*
-		), tagged as (` + barePriceOfTags + `), recorded as (` + bareRecordPrices + `)
-		select id, sku from p`
-	barePriceOfTags = `
+		), ` + barePriced + ` select id, sku from p`
+	// barePriced is the rest of what a new price changes.
+	barePriced = `tagged as (
 			update bare.product_tags t
 			   set price = p.price
 			  from p
-			 where t.tenant_id = $1 and t.product_id = p.id and t.tag = any (p.tags)`
-	bareRecordPrices = `
+			 where t.tenant_id = $1 and t.product_id = p.id and t.tag = any (p.tags)
+		), recorded as (
 			insert into bare.changes (tenant_id, epoch, action, types, changed, ids)
-			select $1, 1, 'updated', '{product}', '{price,updated_at}', array_agg(id::text) from p`
+			select $1, 1, 'updated', '{product}', '{price,updated_at}', array_agg(id::text) from p
+		)`
 )
-
-var (
-	bareCreate = fmt.Sprintf(bareRows, `(values ($2::text, $3::text, $4::bigint, $5::bigint, $6::int, $7::bigint,
-			               $8::bigint, $9::text, $10::text[])) `+bareNew) + bareColumns + ` from p`
-	bareInsert = fmt.Sprintf(bareRows, `unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::int[], $7::bigint[],
-			              $8::bigint[], $9::text[], $10::text[]) `+bareNew) + ` id, sku from p`
-)
-
-const bareNew = `n (sku, name, price, cost, quantity, category_id, seller_id, upc, tags)`
 
 // bareCents reads an amount with two decimals.
 func bareCents(amount string) int64 {
@@ -185,8 +193,7 @@ func (b *bare) create(r *http.Request, tenant tenancy.ID) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&w); err != nil {
 		return nil, err
 	}
-	return b.one(r, tenant, bareCreate, w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity,
-		w.CategoryID, w.SellerID, w.UPC, w.Tags)
+	return b.one(r, tenant, bareInsert+bareColumns+` from p`, columns([]bareNew{w.row()})...)
 }
 
 func (b *bare) patch(r *http.Request, tenant tenancy.ID) (any, error) {
@@ -197,10 +204,6 @@ func (b *bare) patch(r *http.Request, tenant tenancy.ID) (any, error) {
 	return b.one(r, tenant, barePrice, chi.URLParam(r, "id"), bareCents(w.Price.String()))
 }
 
-func (b *bare) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
-	return b.one(r, tenant, bareAdd, chi.URLParam(r, "id"))
-}
-
 // bareOutcome is a row of the response to a bulk request.
 type bareOutcome struct {
 	Index  int    `json:"index"`
@@ -209,23 +212,13 @@ type bareOutcome struct {
 	ID     int64  `json:"id"`
 }
 
-// bareColumnsOfNew are the arguments of bareInsert. Tags are literals of arrays.
-type bareColumnsOfNew struct {
-	SKU, Name   string
-	Price, Cost int64
-	Quantity    int32
-	CategoryID  int64
-	SellerID    int64
-	UPC, Tags   string
-}
-
 // upsert inserts the products that have a name and changes the prices of the others.
 func (b *bare) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	var body struct{ Items []bareWrite }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, err
 	}
-	var inserts []bareColumnsOfNew
+	var inserts []bareNew
 	var skus []string
 	var prices []int64
 	outcomes, indexes := make([]bareOutcome, len(body.Items)), map[string]int{}
@@ -240,10 +233,7 @@ func (b *bare) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 			continue
 		}
 		outcomes[indexes[w.SKU]].Status = "created"
-		inserts = append(inserts, bareColumnsOfNew{
-			w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity, w.CategoryID, w.SellerID, w.UPC,
-			"{" + strings.Join(w.Tags, ",") + "}",
-		})
+		inserts = append(inserts, w.row())
 	}
 	collect := func(rows pgx.Rows) error {
 		var id int64
@@ -256,7 +246,7 @@ func (b *bare) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	}
 	return bareResponse{true, outcomes, map[string]int{"total": len(outcomes)}},
 		b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-			batch.Queue(bareInsert, append([]any{tenant}, columns(inserts)...)...).Query(collect)
+			batch.Queue(bareInsert+` id, sku from p`, append([]any{tenant}, columns(inserts)...)...).Query(collect)
 			batch.Queue(barePrices, tenant, skus, prices).Query(collect)
 		})
 }
