@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,7 +29,6 @@ import (
 // the cost of everything else.
 type bare struct {
 	db      *db.DB
-	super   *db.DB // reads the schema bench
 	limiter *ratelimit.Limiter
 	shares  *limits.Limits // of connections, for writes
 	tenants sync.Map       // tenancy.ID by the SHA-256 of the key
@@ -40,20 +38,20 @@ func (b *bare) admit(s shop) { b.tenants.Store(sha256.Sum256([]byte(s.key)), s.i
 
 func (b *bare) handler() http.Handler {
 	mux := chi.NewMux()
-	mux.Get("/constant", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"success":true}`) })
 	mux.Get("/api/products", b.guard(b.list))
-	mux.Get("/api/products/{id}", b.guard(b.product))
-	for _, w := range []bareWriter{{b, "bare", ""}, {b, "indexed", indexedPrefix}} {
-		mux.Post(w.prefix+"/api/products", b.guard(b.share(limits.Write, w.create)))
-		mux.Post(w.prefix+"/api/products/bulk", b.guard(b.share(limits.Bulk, w.upsert)))
-		mux.Patch(w.prefix+"/api/products/{id}", b.guard(b.share(limits.Write, w.patch)))
-		mux.Post(w.prefix+"/api/products/{id}/inventory/adjust", b.guard(b.share(limits.Write, w.adjust)))
-	}
+	mux.Get("/api/products/{id}", b.guard(b.byID(bareByID)))
+	mux.Post("/api/products", b.guard(b.share(limits.Write, b.create)))
+	mux.Post("/api/products/bulk", b.guard(b.share(limits.Bulk, b.upsert)))
+	mux.Patch("/api/products/{id}", b.guard(b.share(limits.Write, b.patch)))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.share(limits.Write, b.byID(bareAdd))))
 	return mux
 }
 
+// handling returns the response to a request of a tenant.
+type handling func(*http.Request, tenancy.ID) (any, error)
+
 // guard resolves the key and applies the rate limit.
-func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.HandlerFunc {
+func (b *bare) guard(handle handling) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		id, found := b.tenants.Load(sha256.Sum256([]byte(token)))
@@ -85,9 +83,7 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 
 // share gives a write as many connections as the service gives a tenant. With more of them, PostgreSQL would commit
 // more transactions at a time, and the ratio would show the size of the share.
-func (b *bare) share(
-	class limits.Class, handle func(*http.Request, tenancy.ID) (any, error),
-) func(*http.Request, tenancy.ID) (any, error) {
+func (b *bare) share(class limits.Class, handle handling) handling {
 	return func(r *http.Request, tenant tenancy.ID) (any, error) {
 		ticket := b.shares.Enter(tenant.User(), class)
 		defer ticket.Close()
@@ -97,11 +93,7 @@ func (b *bare) share(
 
 // send sends queries of a tenant as one batch, which is one transaction.
 func (b *bare) send(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) error {
-	return sendTo(ctx, b.db, tenant, queue)
-}
-
-func sendTo(ctx context.Context, db *db.DB, tenant tenancy.ID, queue func(*pgx.Batch)) error {
-	return db.Conn(ctx, func(conn *pgx.Conn) error {
+	return b.db.Conn(ctx, func(conn *pgx.Conn) error {
 		batch := &pgx.Batch{}
 		batch.Queue(`select set_config('app.tenant_id', $1, true)`, strconv.FormatInt(int64(tenant), 10))
 		queue(batch)
@@ -149,9 +141,11 @@ type bareMeta struct {
 	Total   int64 `json:"total"`
 }
 
-// product reads a product.
-func (b *bare) product(r *http.Request, tenant tenancy.ID) (any, error) {
-	return b.one(r, tenant, bareByID, chi.URLParam(r, "id"))
+// byID runs a query for the product of the path.
+func (b *bare) byID(sql string) handling {
+	return func(r *http.Request, tenant tenancy.ID) (any, error) {
+		return b.one(r, tenant, sql, chi.URLParam(r, "id"))
+	}
 }
 
 // one runs a query for one product. The first parameter is the tenant.
@@ -164,23 +158,18 @@ func (b *bare) one(r *http.Request, tenant tenancy.ID, sql string, args ...any) 
 
 // list returns a page and the exact total.
 func (b *bare) list(r *http.Request, tenant tenancy.ID) (any, error) {
-	items, meta := make([]bareProduct, 0, 25), &bareMeta{Page: 1, PerPage: 25}
-	db := b.super
-	if r.URL.RawQuery == "" {
-		db = b.db
-	}
+	var items []bareProduct
+	meta := &bareMeta{Page: 1, PerPage: 25}
 	count, ids, args := bareList(r.URL.Query())
 	args = append([]any{tenant}, args...)
-	err := sendTo(r.Context(), db, tenant, func(batch *pgx.Batch) {
+	err := b.send(r.Context(), tenant, func(batch *pgx.Batch) {
 		batch.Queue(count, args...).QueryRow(func(row pgx.Row) error { return row.Scan(&meta.Total) })
-		batch.Queue(fmt.Sprintf(barePage, ids), args...).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				items = append(items, bareProduct{})
-				if err := items[len(items)-1].scan(rows); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
+		batch.Queue(fmt.Sprintf(barePage, ids), args...).Query(func(rows pgx.Rows) (err error) {
+			items, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p bareProduct, err error) {
+				err = p.scan(row)
+				return p, err
+			})
+			return err
 		})
 	})
 	return bareResponse{true, items, meta}, err
@@ -215,17 +204,4 @@ func bareList(q url.Values) (count, ids string, args []any) {
 		count = "select sum(count)::bigint from product_counts where tenant_id = $1"
 	}
 	return count, "select id from " + from + " order by " + order + " limit 25", args
-}
-
-// query returns work that runs only the product's SQL: no HTTP, key, limit or JSON.
-func (b *bare) query(s shop) work {
-	return func(_ context.Context, n int) (step, error) {
-		random := newRandom(n)
-		return func(ctx context.Context) (int, error) {
-			p := new(bareProduct)
-			return http.StatusOK, b.send(ctx, s.id, func(batch *pgx.Batch) {
-				batch.Queue(bareByID, s.id, s.any(random).ID).QueryRow(p.scan)
-			})
-		}, nil
-	}
 }

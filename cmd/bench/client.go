@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -18,9 +20,45 @@ const requestTimeout = 30 * time.Second
 type request struct {
 	method, path string
 	body         []byte
+	contentType  string // of the body; empty means JSON
 	session      string // the cookie of a signed-in member, for pages
 	encoding     string // that the client accepts
 	key          string // instead of that of the client
+}
+
+func get(path string) request { return request{method: "GET", path: path} }
+
+// by returns the request with a key.
+func (r request) by(key string) request {
+	r.key = key
+	return r
+}
+
+// succeeded reports whether all of a request was done: 207 means that some rows of a bulk request failed.
+func succeeded(status int) bool { return status/100 == 2 && status != http.StatusMultiStatus }
+
+// fetch sends a request that is not repeated, and copies the body of its response, which must be a success.
+func fetch(ctx context.Context, address string, r request, body io.Writer) {
+	sent := must(http.NewRequestWithContext(ctx, r.method, "http://"+address+r.path, bytes.NewReader(r.body)))
+	sent.Header.Set("Authorization", "Bearer "+r.key)
+	sent.Header.Set("Content-Type", cmp.Or(r.contentType, "application/json"))
+	sent.Header.Set("Accept-Encoding", cmp.Or(r.encoding, "identity"))
+	response := must(http.DefaultClient.Do(sent))
+	defer response.Body.Close()
+	if !succeeded(response.StatusCode) {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 500))
+		check(fmt.Errorf("%s %s = %d %s", r.method, r.path, response.StatusCode, text))
+	}
+	must(io.Copy(body, response.Body))
+}
+
+// fetchData returns the data of a JSON response.
+func fetchData[T any](ctx context.Context, address string, r request) T {
+	var body bytes.Buffer
+	fetch(ctx, address, r, &body)
+	var response struct{ Data T }
+	check(json.Unmarshal(body.Bytes(), &response))
+	return response.Data
 }
 
 // client is one keep-alive connection. It does less than the client of net/http, which would

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"net/url"
 	"strings"
 	"time"
@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/deploy/local"
+	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -37,21 +39,20 @@ type shopSize struct {
 }
 
 const (
-	large       = "large" // 1,000,000 products, 2,000,000 orders
-	small       = "small" // for comparison with large
-	wide        = "wide"  // 1,000,000 products in one warehouse; 1,000,000 others, sold once each in one month
+	large       = "large"         // 1,000,000 products, 2,000,000 orders
+	small       = "small"         // for comparison with large
+	wide        = "wide"          // 1,000,000 products in one warehouse; 1,000,000 others, sold once each in one month
+	firstTenant = "tenant-000001" // the one that copy.sql copies
 	smallSize   = 1_000
 	smallOrders = 2_000
 )
 
-// Tags and words of the generated products (see sql/catalog.sql), with their share of the products.
+// Words of the generated products (see sql/catalog.sql), with their share of the products.
 const (
-	commonTag  = "sale"       // 5 %
-	rareTag    = "last-piece" // 0.04 %
-	commonWord = "enamelled"  // 5 %, evenly distributed
-	someWord   = "nautical"   // 0.9 %, just few enough to be fetched by id
-	oldWord    = "heritage"   // 2 %, the oldest products, which a scan from the newest finds last
-	twoLetters = "wa"         // the start of a word of 5 %
+	commonWord = "enamelled" // 5 %, evenly distributed
+	someWord   = "nautical"  // 0.9 %, just few enough to be fetched by id
+	oldWord    = "heritage"  // 2 %, the oldest products, which a scan from the newest finds last
+	twoLetters = "wa"        // the start of a word of 5 %
 	noWord     = "zeppelin"
 	noLetters  = "zq"
 )
@@ -67,12 +68,14 @@ const (
 // busyChannel has 30 % of the orders.
 const busyChannel = "web"
 
-// fullShops returns the tenants of the full database: large, small, wide, and one tenant
+// fullShops returns the tenants of a database: large, small, wide, and one tenant
 // with 2,000 products and orders for each 10,000 products of the large one.
 func fullShops(products, orders int) []shopSize {
-	shops := []shopSize{{slug: large, products: products, orders: orders}}
-	shops = append(shops, emptyShops(products, orders)...)
-	shops = append(shops, shopSize{slug: wide, products: products, orders: max(1, orders/20), wide: 10})
+	shops := []shopSize{
+		{slug: large, products: products, orders: orders},
+		{slug: small, products: min(products, smallSize), orders: min(orders, smallOrders)},
+		{slug: wide, products: products, orders: max(1, orders/20), wide: 10},
+	}
 	for i := range min(99, products/10_000) {
 		shops = append(shops, shopSize{
 			slug: fmt.Sprintf("neighbour-%02d", i+1), products: 2_000, orders: min(orders, smallOrders),
@@ -81,42 +84,72 @@ func fullShops(products, orders int) []shopSize {
 	return shops
 }
 
-// emptyShops returns the only tenant of the empty database.
-func emptyShops(products, orders int) []shopSize {
-	return []shopSize{{slug: small, products: min(products, smallSize), orders: min(orders, smallOrders)}}
+// tenantShops returns tenants that share the products and orders equally. All have the same rows, which saves hours.
+func tenantShops(tenants, products, orders int) []shopSize {
+	return []shopSize{{
+		slug: firstTenant, products: max(1, products/tenants), orders: max(1, orders/tenants), copies: tenants - 1,
+	}}
 }
 
-// makeDatabase creates the roles and the database if they do not exist.
-func makeDatabase(ctx context.Context, server, name, password string) (d database, err error) {
-	u, err := url.Parse(server)
-	if err != nil {
-		return d, err
+// servers are PostgreSQL and Redis.
+type servers struct {
+	*local.Servers
+	password string // of the roles, which all databases share
+}
+
+// startServers starts the servers and sets o.redis.
+func startServers(ctx context.Context, o *options) servers {
+	started := must(local.Start(ctx, o.dir, local.Options{
+		Postgres: true, Redis: true, Durable: true, SharedBuffers: o.buffers,
+	}))
+	o.redis = started.RedisURL
+	return servers{started, rand.Text()}
+}
+
+// database creates the roles and the database if they do not exist.
+func (s servers) database(ctx context.Context, name string) database {
+	super := must(url.Parse(s.AdminURL))
+	super.Path = "/" + name
+	migrator, runtime, err := migrations.CreateDatabase(ctx, s.AdminURL, name, s.password, s.password)
+	check(err)
+	return database{super.String(), migrator, runtime}
+}
+
+// prepare returns a database that contains the shops. It recreates a database of another
+// generator version or schema.
+func (s servers) prepare(ctx context.Context, name string, shops []shopSize, out io.Writer) database {
+	for {
+		d := s.database(ctx, name)
+		err := fill(ctx, d, shops, out)
+		if !errors.Is(err, errStale) {
+			check(err)
+			return d
+		}
+		check(s.drop(ctx, name))
 	}
-	u.Path = "/" + name
-	d.super = u.String()
-	d.migrator, d.runtime, err = migrations.CreateDatabase(ctx, server, name, password, password)
-	return d, err
 }
 
-func dropDatabase(ctx context.Context, server, name string) error {
-	return withConn(ctx, server, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
-		return err
+func (s servers) drop(ctx context.Context, name string) error {
+	return catch(func() {
+		execute(ctx, s.AdminURL, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
 	})
 }
 
-func withConn(ctx context.Context, url string, f func(*pgx.Conn) error) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return fmt.Errorf("connect to PostgreSQL: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return f(conn)
+// execute runs a statement on a connection of its own.
+func execute(ctx context.Context, url, sql string) {
+	withConn(ctx, url, func(conn *pgx.Conn) { must(conn.Exec(ctx, sql)) })
 }
 
-func queryOne[T any](ctx context.Context, conn *pgx.Conn, sql string, args ...any) (T, error) {
-	rows, _ := conn.Query(ctx, sql, args...) // CollectExactlyOneRow returns its error
-	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+func withConn(ctx context.Context, url string, f func(*pgx.Conn)) {
+	conn := must(pgx.Connect(ctx, url))
+	defer conn.Close(context.WithoutCancel(ctx))
+	f(conn)
+}
+
+// collect returns the rows of a query.
+func collect[T any](ctx context.Context, conn *pgx.Conn, to pgx.RowToFunc[T], sql string, args ...any) []T {
+	rows, _ := conn.Query(ctx, sql, args...) // CollectRows returns its error
+	return must(pgx.CollectRows(rows, to))
 }
 
 // sqlFiles are the generator. An empty line ends a statement.
@@ -124,17 +157,13 @@ func queryOne[T any](ctx context.Context, conn *pgx.Conn, sql string, args ...an
 //go:embed sql
 var sqlFiles embed.FS
 
-func execFile(ctx context.Context, conn *pgx.Conn, name string, args pgx.NamedArgs) error {
-	content, err := sqlFiles.ReadFile("sql/" + name)
-	if err != nil {
-		return err
-	}
-	for statement := range strings.SplitSeq(string(content), ";\n\n") {
+// execFile runs a file of the generator.
+func execFile(ctx context.Context, conn *pgx.Conn, name string, args pgx.NamedArgs) {
+	for statement := range strings.SplitSeq(string(must(sqlFiles.ReadFile("sql/"+name))), ";\n\n") {
 		if _, err := conn.Exec(ctx, statement, args); err != nil {
-			return fmt.Errorf("%s: %.100s: %w", name, statement, err)
+			check(fmt.Errorf("%s: %.100s: %w", name, statement, err))
 		}
 	}
-	return nil
 }
 
 // errStale means that the database must be recreated.
@@ -143,133 +172,87 @@ var errStale = errors.New("the database has another generator version or schema"
 // fill generates the shops in a new database, and deletes the rows of earlier runs in a
 // filled one. It returns errStale for any other database.
 func fill(ctx context.Context, d database, shops []shopSize, progress io.Writer) error {
-	version, err := generatorVersion(shops)
-	if err != nil {
-		return err
-	}
-	return withConn(ctx, d.super, func(conn *pgx.Conn) error {
-		stored, err := queryOne[string](ctx, conn, `select version from bench.generated`)
-		if db.SQLState(err) == "42P01" { // the table does not exist
-			return generate(ctx, d, conn, shops, version, progress)
-		}
-		if err != nil {
-			return err
-		}
-		if stored != version {
-			return errStale
-		}
-		return execFile(ctx, conn, "restore.sql", nil)
+	version := generatorVersion(shops)
+	return catch(func() {
+		withConn(ctx, d.super, func(conn *pgx.Conn) {
+			var stored string
+			err := conn.QueryRow(ctx, `select version from bench.generated`).Scan(&stored)
+			if db.SQLState(err) == "42P01" { // the table does not exist
+				generate(ctx, d, conn, shops, version, progress)
+				return
+			}
+			check(err)
+			if stored != version {
+				check(errStale)
+			}
+			execFile(ctx, conn, "restore.sql", nil)
+		})
 	})
 }
 
 // generatorVersion returns a hash of the schema and of all that decides the generated data.
-func generatorVersion(shops []shopSize) (string, error) {
+func generatorVersion(shops []shopSize) string {
 	h := sha256.New()
 	for _, m := range migrations.All() {
 		io.WriteString(h, m.SQL)
 	}
 	fmt.Fprint(h, shops)
-	err := fs.WalkDir(sqlFiles, "sql", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := sqlFiles.ReadFile(path)
-		h.Write(content)
-		return err
-	})
-	return fmt.Sprintf("%x", h.Sum(nil)), err
+	for _, entry := range must(sqlFiles.ReadDir("sql")) {
+		h.Write(must(sqlFiles.ReadFile("sql/" + entry.Name())))
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
+// generate fills a new database.
 func generate(
 	ctx context.Context, d database, conn *pgx.Conn, shops []shopSize, version string, progress io.Writer,
-) error {
-	started := time.Now()
-	if err := withConn(ctx, d.migrator, func(conn *pgx.Conn) error {
-		_, err := migrations.Apply(ctx, conn)
-		return err
-	}); err != nil {
-		return err
-	}
-	// An interrupted run leaves tenants but no version.
-	if partial, err := queryOne[bool](ctx, conn, `select exists (select from tenants)`); err != nil || partial {
-		return errors.Join(err, errStale)
+) {
+	started, number := time.Now(), len(shops)
+	migrate(ctx, d)
+	if len(collect(ctx, conn, pgx.RowTo[tenancy.ID], `select id from tenants limit 1`)) > 0 {
+		check(errStale) // an interrupted run leaves tenants but no version
 	}
 	// A shared Redis identifies tenants only by id, so the ids start at a random number.
-	first := fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50))
-	if _, err := conn.Exec(ctx, first); err != nil {
-		return err
-	}
-	ids, err := createTenants(ctx, d.migrator, shops)
-	if err != nil {
-		return err
-	}
-	if err := execFile(ctx, conn, "start.sql", nil); err != nil {
-		return err
-	}
+	first := fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, mathrand.Int64N(1<<50))
+	must(conn.Exec(ctx, first))
+	ids := createTenants(ctx, d, shops)
+	execFile(ctx, conn, "start.sql", nil)
 	for i, shop := range shops {
 		if shop.products >= 50_000 || shop.orders >= 50_000 {
 			fmt.Fprintf(progress, "generating %d products and %d orders …\n", shop.products, shop.orders)
 		}
-		args := shop.args(ids[i])
-		if err := errors.Join(
-			execFile(ctx, conn, "catalog.sql", args),
-			execFile(ctx, conn, "orders.sql", args),
-		); err != nil {
-			return fmt.Errorf("generate tenant %s: %w", shop.slug, err)
+		execFile(ctx, conn, "catalog.sql", shop.args(ids[i]))
+		execFile(ctx, conn, "orders.sql", shop.args(ids[i]))
+	}
+	execFile(ctx, conn, "finish.sql", nil)
+	execFile(ctx, conn, "bare.sql", nil)
+	for i, shop := range shops {
+		if shop.copies > 0 {
+			execFile(ctx, conn, "copy.sql", pgx.NamedArgs{"tenant": ids[i], "copies": shop.copies})
+			number += shop.copies
 		}
 	}
-	if err := execFile(ctx, conn, "finish.sql", nil); err != nil {
-		return err
-	}
-	if err := execFile(ctx, conn, "bare.sql", nil); err != nil {
-		return err
-	}
-	tenants, err := copyTenants(ctx, conn, shops, ids)
-	if err != nil {
-		return err
-	}
-	if err := fillTexts(ctx, conn, d.runtime); err != nil {
-		return err
-	}
-	if err := execFile(ctx, conn, "record.sql", pgx.NamedArgs{"version": version}); err != nil {
-		return err
-	}
-	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", tenants, time.Since(started).Seconds())
-	return nil
+	fillTexts(ctx, conn, d.runtime)
+	execFile(ctx, conn, "record.sql", pgx.NamedArgs{"version": version})
+	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", number, time.Since(started).Seconds())
+}
+
+// migrate brings the schema of a database up to date.
+func migrate(ctx context.Context, d database) {
+	withConn(ctx, d.migrator, func(conn *pgx.Conn) { must(migrations.Apply(ctx, conn)) })
 }
 
 // fillTexts stores what searches compare. No trigger has queued the generated rows.
-func fillTexts(ctx context.Context, conn *pgx.Conn, runtime string) error {
-	if _, err := conn.Exec(ctx, `
+func fillTexts(ctx context.Context, conn *pgx.Conn, runtime string) {
+	must(conn.Exec(ctx, `
 		with queued as (
 		insert into unfilled_texts (tenant_id, kind, first_id, last_id)
 		select t.id, k.kind, 0, 9223372036854775807 from tenants t, unnest('{product,customer}'::text[]) k (kind)
 		)
-		insert into tenants_with_work (tenant_id, task) select id, 'fill_texts' from tenants`); err != nil {
-		return fmt.Errorf("queue the search texts: %w", err)
-	}
-	pool, err := db.Open(ctx, runtime)
-	if err != nil {
-		return err
-	}
+		insert into tenants_with_work (tenant_id, task) select id, 'fill_texts' from tenants`))
+	pool := must(db.Open(ctx, runtime))
 	defer pool.Close()
-	return textfill.Fill(ctx, pool, catalog.Texts, sales.Texts)
-}
-
-// copyTenants creates the copies of shops, and returns the number of all tenants.
-func copyTenants(ctx context.Context, conn *pgx.Conn, shops []shopSize, ids []tenancy.ID) (int, error) {
-	tenants := len(shops)
-	for i, shop := range shops {
-		if shop.copies == 0 {
-			continue
-		}
-		tenants += shop.copies
-		args := pgx.NamedArgs{"tenant": ids[i], "copies": shop.copies}
-		if err := execFile(ctx, conn, "copy.sql", args); err != nil {
-			return 0, err
-		}
-	}
-	return tenants, nil
+	check(textfill.Fill(ctx, pool, catalog.Texts, sales.Texts))
 }
 
 // args returns the arguments of catalog.sql and orders.sql.
@@ -292,21 +275,28 @@ func (s shopSize) args(tenant tenancy.ID) pgx.NamedArgs {
 }
 
 // createTenants creates the tenants with a limit that no run reaches.
-func createTenants(ctx context.Context, url string, shops []shopSize) ([]tenancy.ID, error) {
-	pool, err := db.Open(ctx, url)
-	if err != nil {
-		return nil, err
-	}
+func createTenants(ctx context.Context, d database, shops []shopSize) (ids []tenancy.ID) {
+	pool := must(db.Open(ctx, d.migrator))
 	defer pool.Close()
-	ids := make([]tenancy.ID, len(shops))
-	for i, shop := range shops {
-		t, err := tenants.Create(ctx, pool, tenants.Tenant{
+	for _, shop := range shops {
+		t := must(tenants.Create(ctx, pool, tenants.Tenant{
 			Slug: shop.slug, Name: shop.slug, Plan: tenants.Enterprise, RateLimit: new(int32(tenants.MaxRateLimit)),
-		})
-		if err != nil {
-			return nil, err
-		}
-		ids[i] = t.ID
+		}))
+		ids = append(ids, t.ID)
 	}
-	return ids, nil
+	return ids
+}
+
+// createKeys creates a key with all permissions for each tenant.
+func createKeys(ctx context.Context, d database, peppers string, ids ...tenancy.ID) (secrets []string) {
+	pool := must(db.Open(ctx, d.migrator))
+	defer pool.Close()
+	store := keys.New(pool, must(keys.ParsePeppers(peppers)))
+	full := must(keys.ParsePermissions("full"))
+	for _, id := range ids {
+		_, secret, err := store.Create(ctx, id, tenancy.Operator, keys.NewKey{Name: "bench", Permissions: full})
+		check(err)
+		secrets = append(secrets, secret.Reveal())
+	}
+	return secrets
 }

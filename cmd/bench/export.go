@@ -6,17 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/prometheus/procfs"
 
 	"github.com/storeroom/storeroom/reports/sums"
-	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Targets of exports.
@@ -28,106 +25,84 @@ const (
 
 const exportTimeout = 2 * time.Minute
 
-// exports download the wide tenant's products, and a fifth of them as XLSX.
+// exports download the wide tenant's products as CSV. The memory includes that of the client and what earlier
+// scenarios left.
 func exports(s *service) []scenario {
-	csv, xlsx := s.files()
-	one := []int{1}
-	return []scenario{
-		{
-			name: "export: CSV", work: repeat(csv.get), pieces: csv.rows, clients: one,
-			baseline: repeat(s.copyProducts(sameProducts)), against: "COPY", target: target{ratio: ofCopy},
-		},
-		{
-			name: "export: CSV, against lean SQL", work: repeat(csv.get), pieces: csv.rows, clients: one,
-			baseline: repeat(s.copyProducts(leanProducts)), against: "lean COPY",
-		},
-		{name: "export: XLSX of a fifth", work: repeat(xlsx.get), pieces: csv.rows / 5, clients: one},
+	rows := s.shops[wide].sold
+	return []scenario{{
+		name: "export: CSV", work: readLines(s.csv, rows+1), pieces: rows, clients: []int{1}, // with a header
+		baseline: readLines(s.copyProducts, rows), against: "COPY", target: target{ratio: ofCopy, memory: maxMemory},
+		memory: func() uint64 { return must(processStatus(os.Getpid())).VmHWM },
+	}, {
+		name: "export: first byte of the CSV", work: untilFirstByte(s.csv), clients: []int{1},
+		baseline: untilFirstByte(s.copyProducts), against: "COPY", target: target{later: maxFirstByte},
+	}}
+}
+
+// readLines returns work that reads all lines.
+func readLines(read func(context.Context, io.Writer), want int) work {
+	return func(context.Context, int) step {
+		debug.FreeOSMemory()
+		check(resetPeakMemory(os.Getpid()))
+		return stepOf(func(ctx context.Context) {
+			var lines lineCounter
+			read(ctx, &lines)
+			if int(lines) != want {
+				check(fmt.Errorf("%d lines, want %d", lines, want))
+			}
+		})
 	}
 }
 
-func (s *service) files() (csv, xlsx download) {
-	shop := s.shops[wide]
-	path := "/api/reports/export/products?from=" + wideFrom + "&to=" + wideTo
-	csv = download{address: s.address, key: shop.key, path: path + "&format=csv", rows: shop.sold}
-	xlsx = csv
-	xlsx.path, xlsx.rows = fmt.Sprint(path, "&format=xlsx&category_id=", shop.categories[0]), 0
-	return csv, xlsx
+// untilFirstByte returns work that reads until the first byte has arrived.
+func untilFirstByte(read func(context.Context, io.Writer)) work {
+	return repeat(func(ctx context.Context) {
+		if err := catch(func() { read(ctx, firstByte{}) }); !errors.Is(err, errFirstByte) {
+			check(errors.Join(errors.New("no first byte"), err))
+		}
+	})
 }
 
-// download requests a file from the service.
-type download struct {
-	address, key, path string
-	rows               int // expected rows of a CSV; 0 is not checked
-}
+var errFirstByte = errors.New("the first byte has arrived")
 
-// get downloads the file and returns its size and the time of its first byte.
-func (d download) get(ctx context.Context) (lineCounter, error) {
-	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
-	defer cancel()
-	var lines lineCounter
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.address+d.path, nil)
-	if err != nil {
-		return lines, err
-	}
-	r.Header.Set("Authorization", "Bearer "+d.key)
-	r.Header.Set("Accept-Encoding", "identity")
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return lines, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(response.Body, 500))
-		return lines, fmt.Errorf("GET %s = %d %s", d.path, response.StatusCode, body)
-	}
-	if _, err := io.Copy(&lines, response.Body); err != nil {
-		return lines, fmt.Errorf("read %s: %w", d.path, err)
-	}
-	if d.rows > 0 && lines.lines != d.rows+1 {
-		return lines, fmt.Errorf("GET %s has %d rows and a header, want %d", d.path, lines.lines-1, d.rows)
-	}
-	return lines, nil
-}
+// firstByte ends what writes to it.
+type firstByte struct{}
 
-// lineCounter counts what is written to it.
-type lineCounter struct {
-	lines, bytes int
-	first        time.Time // of the first byte
-}
+func (firstByte) Write([]byte) (int, error) { return 0, errFirstByte }
+
+// lineCounter counts the lines that are written to it.
+type lineCounter int
 
 func (c *lineCounter) Write(b []byte) (int, error) {
-	if c.bytes == 0 {
-		c.first = time.Now()
-	}
-	c.bytes += len(b)
-	c.lines += bytes.Count(b, []byte{'\n'})
+	*c += lineCounter(bytes.Count(b, []byte{'\n'}))
 	return len(b), nil
+}
+
+// csv downloads the products.
+func (s *service) csv(ctx context.Context, out io.Writer) {
+	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
+	defer cancel()
+	r := get("/api/reports/export/products?format=csv&from=" + wideFrom + "&to=" + wideTo)
+	fetch(ctx, s.address, r.by(s.shops[wide].key), out)
 }
 
 // copyProducts reads the rows of the CSV with COPY TO STDOUT, in the same order and with the
 // settings of a report (see Snapshot of db.DB).
-func (s *service) copyProducts(sql string) func(context.Context) (lineCounter, error) {
+func (s *service) copyProducts(ctx context.Context, out io.Writer) {
 	shop := s.shops[wide]
-	sql = `copy (` + strings.ReplaceAll(sql, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
-	return func(ctx context.Context) (lines lineCounter, err error) {
-		err = s.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `set local work_mem = '32MB'; set local statement_timeout = 0`); err != nil {
-				return err
-			}
-			_, err := tx.Conn().PgConn().CopyTo(ctx, &lines, sql)
-			if err == nil && lines.lines != shop.sold {
-				err = fmt.Errorf("COPY reads %d rows, want %d", lines.lines, shop.sold)
-			}
+	sql := `copy (` + strings.ReplaceAll(sameProducts, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
+	check(s.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local work_mem = '32MB'; set local statement_timeout = 0`); err != nil {
 			return err
-		})
-		return lines, err
-	}
+		}
+		_, err := tx.Conn().PgConn().CopyTo(ctx, out, sql)
+		return err
+	}))
 }
 
-var (
-	// sameProducts is the query of the report. It supports any range, refunds, and
-	// products that were sold under several names.
-	sameProducts = `
+// sameProducts is the query of the report. It supports any range, refunds, and products that were sold under several
+// names.
+var sameProducts = `
 		with g as materialized (
 			select p.product_id, case when p.product_id is null then p.sku end as unknown_sku, ` + sums.Totals + `
 			  from sales_rollups s
@@ -148,115 +123,3 @@ var (
 		        limit 1
 		       ) latest on true
 		 order by revenue desc, product_id, unknown_sku`
-	// leanProducts assumes one name per product and one month.
-	leanProducts = `
-		select p.product_id, p.sku, p.name, s.units, s.units_without_cost, s.revenue, s.cost
-		  from sales_rollups s
-		  join sold_products p on p.tenant_id = $1 and p.id = s.key
-		 where s.tenant_id = $1 and s.kind = ` + sums.ByProduct.SQL() + ` and s.day = '` + wideFrom + `' and s.items > 0
-		 order by s.revenue desc, p.product_id`
-)
-
-// file is the measurement of one download.
-type file struct {
-	File      string   `json:"file"`
-	Bytes     int      `json:"bytes"`
-	Before    uint64   `json:"before"`                  // resident memory of this process
-	Peak      uint64   `json:"peak"`                    // highest resident memory
-	FirstByte *float64 `json:"first_byte_ms,omitempty"` // after the first byte of COPY, of a CSV
-}
-
-func (f file) String() string {
-	met := map[bool]string{true: "met", false: "MISSED"}
-	text := fmt.Sprintf("  %-24s %6.1f MB, at most %d MiB of memory (%d before), %s ≤ %d MiB",
-		f.File, float64(f.Bytes)/1e6, f.Peak>>20, f.Before>>20, met[f.Peak <= maxMemory], maxMemory>>20)
-	if f.FirstByte != nil {
-		text += fmt.Sprintf("; first byte %.1f ms after COPY's, %s ≤ %d ms",
-			*f.FirstByte, met[*f.FirstByte <= ms(maxFirstByte)], maxFirstByte.Milliseconds())
-	}
-	return text
-}
-
-// measureFiles downloads each file with a new service. The memory includes the client
-// and what earlier scenarios left.
-func measureFiles(ctx context.Context, d database, o options) (files []file, err error) {
-	s, err := openService(ctx, d, o.redis, wide)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	csv, xlsx := s.files()
-	for _, m := range []struct {
-		name     string
-		download download
-		baseline func(context.Context) (lineCounter, error)
-	}{
-		{"file: CSV", csv, s.copyProducts(sameProducts)},
-		{"file: XLSX of a fifth", xlsx, nil},
-	} {
-		if !o.run.MatchString(m.name) {
-			continue
-		}
-		f, err := measureFile(ctx, m.download, m.baseline)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		f.File = m.name
-		files = append(files, f)
-	}
-	return files, nil
-}
-
-// measureFile downloads a file after returning free memory to the system. If baseline is set,
-// it compares the time of the first byte.
-func measureFile(
-	ctx context.Context, d download, baseline func(context.Context) (lineCounter, error),
-) (f file, err error) {
-	var before time.Duration // first byte of the baseline
-	if baseline != nil {
-		started := time.Now()
-		lines, err := baseline(ctx)
-		if err != nil {
-			return f, err
-		}
-		before = lines.first.Sub(started)
-	}
-	debug.FreeOSMemory()
-	// This resets the peak of the resident memory.
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-		return f, err
-	}
-	if f.Before, err = peakMemory(); err != nil {
-		return f, err
-	}
-	started := time.Now()
-	lines, err := d.get(ctx)
-	if err != nil {
-		return f, err
-	}
-	if baseline != nil {
-		f.FirstByte = new(ms(lines.first.Sub(started) - before))
-	}
-	f.Bytes = lines.bytes
-	f.Peak, err = peakMemory()
-	return f, err
-}
-
-// peakMemory returns the peak of this process's resident memory in bytes.
-func peakMemory() (uint64, error) {
-	self, err := procfs.Self()
-	if err != nil {
-		return 0, err
-	}
-	status, err := self.NewStatus()
-	return status.VmHWM, err
-}
-
-// deadlocks returns the number of deadlocks since the database was created.
-func deadlocks(ctx context.Context, db *db.DB) (n int64, err error) {
-	err = db.Conn(ctx, func(conn *pgx.Conn) error {
-		n, err = queryOne[int64](ctx, conn, `select deadlocks from pg_stat_database where datname = current_database()`)
-		return err
-	})
-	return n, err
-}

@@ -1,300 +1,204 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime/multipart"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-)
-
-// Targets of imports.
-const (
-	maxImportMemory = 256 << 20 // bytes of the process
-	ofOldImport     = 0.8       // share of the rows per second of another commit's command
-	maxNeighbours   = 1.5       // times the p99 of other tenants without an import
+	"golang.org/x/sync/errgroup"
 )
 
 const (
-	importRounds  = 3
-	importTimeout = 20 * time.Minute
-	pollImport    = 50 * time.Millisecond
+	maxImportMemory = 256 << 20 // target: bytes of the process
+	importTimeout   = 20 * time.Minute
+	pollImport      = 50 * time.Millisecond
 )
 
-// importer imports files into tenants of an empty database, with one program.
+// importer imports files into new tenants of a database whose other tenants are the neighbours.
 type importer struct {
-	program, address string
-	d                database
-	redis, peppers   string
-	server           int // process id
-	tenants          int
+	*tenantDatabase
+	o       options
+	dir     string // of files
+	created int    // tenants
 }
 
-// openImporter migrates a database and starts the service on it.
-func openImporter(ctx context.Context, p *programs, program string, d database, redis string) (*importer, error) {
-	program, err := filepath.Abs(program)
-	i := &importer{program: program, d: d, redis: redis, peppers: newPeppers()}
-	if err == nil {
-		_, err = i.run(ctx, "migrate")
+func openImporter(ctx context.Context, o options, d database) *importer {
+	dir := must(os.MkdirTemp("", "storeroom-imports-")) // commands run in another directory
+	defer closeFailed(func() error { return os.RemoveAll(dir) })
+	return &importer{tenantDatabase: openTenants(ctx, o, d), o: o, dir: dir}
+}
+
+func (i *importer) close() error { return errors.Join(i.tenantDatabase.close(), os.RemoveAll(i.dir)) }
+
+// measuresImports reports whether -run matches an import.
+func (o options) measuresImports() bool {
+	matches := func(sc scenario) bool { return o.run.MatchString(sc.name) }
+	return o.run.MatchString(neighbourRow) || slices.ContainsFunc((&importer{o: o}).scenarios(), matches)
+}
+
+// scenarios import files with the command and through the API, into new tenants and then again, when nothing changes.
+// Hostile files are only planned, also for two tenants at once. Those with the largest rows are imported with other
+// content than before.
+func (i *importer) scenarios() (all []scenario) {
+	add := func(name string, files importFiles, again bool, by, baseline importing) {
+		sc := scenario{
+			name: "import: " + name, clients: []int{1}, pieces: files.rows, target: target{memory: maxImportMemory},
+			fresh: !again, rounds: files.rounds,
+		}
+		sc.work, sc.memory = i.work(files, again, by)
+		if baseline != nil {
+			sc.against = "command"
+			sc.baseline, _ = i.work(files, again, baseline)
+		}
+		all = append(all, sc)
 	}
-	if err == nil {
-		i.address, err = p.start(program, d, redis, i.peppers)
+	for _, files := range usualFiles(max(100, min(20_000, i.o.orders))) {
+		for n, state := range []string{"new ", "unchanged "} {
+			add(state+files.name+", command", files, n > 0, i.byCommand(), nil)
+			add(state+files.name+", API", files, n > 0, i.byAPI("apply"), i.byCommand())
+		}
 	}
-	if err != nil {
-		return nil, err
+	if !i.o.hostile {
+		return all
 	}
-	i.server = p.processes[len(p.processes)-1].Process.Pid
-	return i, nil
-}
-
-// command returns a command of the program.
-func (i *importer) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := command(ctx, i.program, args...)
-	cmd.Env = []string{"DATABASE_ADMIN_URL=" + i.d.migrator, "STOREROOM_KEY_PEPPERS=" + i.peppers}
-	return cmd
-}
-
-func (i *importer) run(ctx context.Context, args ...string) (stdout string, err error) {
-	cmd := i.command(ctx, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("storeroom %s: %w: %s", strings.Join(args, " "), err, &stderr)
+	hostile := hostileFiles(190 * max(10_000, min(i.o.products, 1_000_000)))
+	for _, files := range hostile {
+		add(files.name+", plan by the command", files, false, i.byCommand("--dry-run"), nil)
+		add(files.name+", plan by the API", files, false, i.byAPI("cancel"), nil)
+		add(files.name+", two plans by the API", files, false, i.twice(i.byAPI("cancel")), nil)
 	}
-	return string(out), err
+	add(hostile[0].name+", changed by the API", hostile[0], true, i.byAPI("apply"), nil)
+	return all
 }
 
-// newTenant creates a tenant and a key.
-func (i *importer) newTenant(ctx context.Context) (slug, key string, err error) {
-	i.tenants++
-	slug = fmt.Sprint("import-", i.tenants)
-	if _, err := i.run(ctx, "tenant", "create", "--slug", slug, "--name", slug, "--plan", "enterprise",
-		"--rate-limit", "1000000"); err != nil {
-		return "", "", err
-	}
-	out, err := i.run(ctx, "key", "create", "--tenant", slug, "--name", "bench", "--scopes", "full")
-	key, _, _ = strings.Cut(out, "\n")
-	return slug, key, err
+// importing imports the files of a directory and returns the peak of the resident memory of the process.
+type importing func(ctx context.Context, into shop, dir string) (peak uint64)
+
+// work returns work that imports files into a new tenant, if again is set for the second time, and its memory.
+func (i *importer) work(files importFiles, again bool, by importing) (work, func() uint64) {
+	var peak uint64
+	return func(ctx context.Context, _ int) step {
+		into, dir := i.newTenant(ctx), filepath.Join(i.dir, "files")
+		files.write(dir)
+		if again {
+			peak = max(peak, by(ctx, into, dir))
+			files.write(dir) // other content of hostile files
+		}
+		return stepOf(func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, importTimeout)
+			defer cancel()
+			peak = max(peak, by(ctx, into, dir))
+		})
+	}, func() uint64 { return peak }
 }
 
-// importCommand runs `storeroom import` and returns the peak of its resident memory.
-func (i *importer) importCommand(ctx context.Context, slug, _, dir string) (peak uint64, err error) {
-	return i.measureCommand(ctx, "import", "--tenant", slug, dir)
+func (i *importer) newTenant(ctx context.Context) shop {
+	i.created++
+	slug := fmt.Sprint("import-", i.created)
+	ids := createTenants(ctx, i.database, []shopSize{{slug: slug}})
+	return shop{slug: slug, key: createKeys(ctx, i.database, i.peppers, ids...)[0]}
 }
 
-// dryRun is importCommand that writes nothing.
-func (i *importer) dryRun(ctx context.Context, slug, _, dir string) (peak uint64, err error) {
-	return i.measureCommand(ctx, "import", "--dry-run", "--tenant", slug, dir)
-}
-
-func (i *importer) measureCommand(ctx context.Context, args ...string) (peak uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, importTimeout)
-	defer cancel()
-	cmd := i.command(ctx, args...)
-	var output strings.Builder
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for {
-		select {
-		case err := <-ended:
-			if err != nil {
-				err = fmt.Errorf("storeroom import: %w: %.1000s", err, &output)
-			}
-			return peak, err
-		case <-time.After(10 * time.Millisecond):
-			if now, err := peakMemoryOf(cmd.Process.Pid); err == nil {
-				peak = max(peak, now) // 0 of a process that has ended
+// byCommand runs `storeroom import`.
+func (i *importer) byCommand(flags ...string) importing {
+	return func(ctx context.Context, into shop, dir string) (peak uint64) {
+		cmd := i.command(ctx, append(append([]string{"import", "--tenant", into.slug}, flags...), dir)...)
+		var output strings.Builder
+		cmd.Stdout, cmd.Stderr = &output, &output
+		check(cmd.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for {
+			select {
+			case err := <-ended:
+				if err != nil {
+					check(fmt.Errorf("storeroom import: %w: %.1000s", err, &output))
+				}
+				return peak
+			case <-time.After(10 * time.Millisecond):
+				if now, err := processStatus(cmd.Process.Pid); err == nil {
+					peak = max(peak, now.VmHWM) // 0 of a process that has ended
+				}
 			}
 		}
 	}
 }
 
-// importAPI uploads the files of a directory, waits for the plan and applies it. It returns the peak of the resident
-// memory of the service.
-func (i *importer) importAPI(ctx context.Context, _, key, dir string) (peak uint64, err error) {
-	if err := resetPeakMemory(i.server); err != nil {
-		return 0, err
-	}
-	id, err := i.upload(ctx, key, dir)
-	if err == nil {
-		err = i.await(ctx, key, id, "planned")
-	}
-	if err == nil {
-		_, err = i.call(ctx, key, "POST", fmt.Sprintf("/api/imports/%d/apply", id), "", nil)
-	}
-	if err == nil {
-		err = i.await(ctx, key, id, "applied")
-	}
-	if err != nil {
-		return 0, err
-	}
-	return peakMemoryOf(i.server)
-}
-
-// planAPI is importAPI that cancels the plan.
-func (i *importer) planAPI(ctx context.Context, _, key, dir string) (peak uint64, err error) {
-	if err := resetPeakMemory(i.server); err != nil {
-		return 0, err
-	}
-	id, err := i.upload(ctx, key, dir)
-	if err == nil {
-		err = i.await(ctx, key, id, "planned")
-	}
-	if err == nil {
-		_, err = i.call(ctx, key, "POST", fmt.Sprintf("/api/imports/%d/cancel", id), "", nil)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return peakMemoryOf(i.server)
-}
-
-// planTwiceAPI is planAPI of two tenants at once: an instance has two workers.
-func (i *importer) planTwiceAPI(ctx context.Context, slug, key, dir string) (peak uint64, err error) {
-	_, second, err := i.newTenant(ctx)
-	if err != nil {
-		return 0, err
-	}
-	other := make(chan error, 1)
-	go func() {
-		_, err := i.planAPI(ctx, "", second, dir)
-		other <- err
-	}()
-	_, err = i.planAPI(ctx, slug, key, dir)
-	if err := errors.Join(err, <-other); err != nil {
-		return 0, err
-	}
-	return peakMemoryOf(i.server)
-}
-
-// upload sends the files of a directory and returns the id of the import.
-func (i *importer) upload(ctx context.Context, key, dir string) (id int64, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, err
-	}
-	body, in := io.Pipe()
-	defer body.Close()
-	form := multipart.NewWriter(in)
-	go func() {
-		var err error
-		for _, entry := range entries {
-			part, partErr := form.CreateFormFile("file", entry.Name())
-			file, openErr := os.Open(filepath.Join(dir, entry.Name()))
-			if err = errors.Join(partErr, openErr); err != nil {
-				break
-			}
-			_, err = io.Copy(part, file)
-			if err = errors.Join(err, file.Close()); err != nil {
-				break
-			}
+// byAPI uploads files, waits for the plan, and applies or cancels it.
+func (i *importer) byAPI(end string) importing {
+	return func(ctx context.Context, into shop, dir string) (peak uint64) {
+		check(resetPeakMemory(i.pid()))
+		created := fetchData[importState](ctx, i.address, upload(into.key, dir))
+		i.await(ctx, into.key, created.ID, "planned")
+		i.endImport(ctx, into.key, created.ID, end)
+		if end == "apply" {
+			i.await(ctx, into.key, created.ID, "applied")
 		}
-		in.CloseWithError(errors.Join(err, form.Close()))
-	}()
-	created, err := i.call(ctx, key, "POST", "/api/imports", form.FormDataContentType(), body)
-	if err != nil {
-		return 0, err
+		return must(processStatus(i.pid())).VmHWM
 	}
-	return created[0].ID, nil
+}
+
+// twice imports the files into another new tenant at the same time: an instance has two workers.
+func (i *importer) twice(by importing) importing {
+	return func(ctx context.Context, into shop, dir string) (peak uint64) {
+		second := i.newTenant(ctx)
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return catch(func() { by(ctx, second, dir) }) })
+		err := catch(func() { by(ctx, into, dir) })
+		check(errors.Join(err, group.Wait()))
+		return must(processStatus(i.pid())).VmHWM
+	}
+}
+
+// upload returns a request with the files of a directory.
+func upload(key, dir string) request {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for _, entry := range must(os.ReadDir(dir)) {
+		part := must(form.CreateFormFile("file", entry.Name()))
+		must(part.Write(must(os.ReadFile(filepath.Join(dir, entry.Name())))))
+	}
+	check(form.Close())
+	return request{
+		method: "POST", path: "/api/imports", key: key, body: body.Bytes(), contentType: form.FormDataContentType(),
+	}
 }
 
 // importState is an import in a response.
 type importState struct {
-	ID       int64
-	State    string
-	Failure  string // empty for null
-	Counts   map[string]struct{ Refused int }
-	Progress struct {
-		Rows int
-		Of   *int
-	}
+	ID      int64
+	State   string
+	Failure string // empty for null
+	Counts  map[string]struct{ Refused int }
 }
 
 // await waits until an import has a state. Refused rows are an error: they are not measured.
-func (i *importer) await(ctx context.Context, key string, id int64, state string) error {
-	ctx, cancel := context.WithTimeout(ctx, importTimeout)
-	defer cancel()
-	for {
-		now, err := i.call(ctx, key, "GET", fmt.Sprint("/api/imports/", id), "", nil)
-		if err != nil {
-			return err
-		}
-		if now[0].State == state {
-			return now[0].refused()
-		}
-		if now[0].State != "planning" && now[0].State != "applying" {
-			return fmt.Errorf("the import is %s, want %s: %s", now[0].State, state, now[0].Failure)
-		}
+func (i *importer) await(ctx context.Context, key string, id int64, state string) {
+	r := get(fmt.Sprint("/api/imports/", id)).by(key)
+	now := fetchData[importState](ctx, i.address, r)
+	for ; now.State == "planning" || now.State == "applying"; now = fetchData[importState](ctx, i.address, r) {
 		time.Sleep(pollImport)
 	}
-}
-
-func (s importState) refused() error {
-	for kind, counts := range s.Counts {
+	if now.State != state {
+		check(fmt.Errorf("the import is %s, want %s: %s", now.State, state, now.Failure))
+	}
+	for kind, counts := range now.Counts {
 		if counts.Refused > 0 {
-			return fmt.Errorf("%d rows of kind %s were refused", counts.Refused, kind)
+			check(fmt.Errorf("%d rows of kind %s were refused", counts.Refused, kind))
 		}
 	}
-	return nil
 }
 
-// call sends a request about imports and returns the import or the imports of the response.
-func (i *importer) call(
-	ctx context.Context, key, method, path, contentType string, body io.Reader,
-) (states []importState, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+i.address+path, body)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	if contentType != "" {
-		r.Header.Set("Content-Type", contentType)
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("%s %s = %d %.500s %w", method, path, response.StatusCode, content, err)
-	}
-	var one struct{ Data importState }
-	if err := json.Unmarshal(content, &one); err == nil {
-		return []importState{one.Data}, nil
-	}
-	var list struct{ Data []importState }
-	if err := json.Unmarshal(content, &list); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	return list.Data, nil
-}
-
-// resetPeakMemory makes peakMemoryOf forget what a process used so far.
-func resetPeakMemory(pid int) error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
-}
-
-// peakMemoryOf returns the peak of the resident memory of a process in bytes.
-func peakMemoryOf(pid int) (uint64, error) {
-	process, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0, err
-	}
-	status, err := process.NewStatus()
-	return status.VmHWM, err
+// endImport applies or cancels an import.
+func (i *importer) endImport(ctx context.Context, key string, id int64, end string) {
+	fetchData[importState](ctx, i.address, request{
+		method: "POST", path: fmt.Sprintf("/api/imports/%d/%s", id, end), key: key,
+	})
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -22,7 +21,6 @@ const (
 	ofInsert   = 0.6    // target share of the rate of bare inserts
 	ofTwo      = 0.75   // target share of two tenants' rate for two senders in one tenant; serialized they reach 0.5
 	bulkSize   = 1000   // orders in a request
-	importSize = 500    // orders in a batch of the import
 	orderLines = 3      // items in an order
 	maxGoods   = 10_000 // different products in the orders of a shop
 )
@@ -31,22 +29,18 @@ const (
 // previous one, so concurrent senders update the same rollups.
 func ingestions(s *service, orders int) []scenario {
 	shop := s.shops[large]
-	ofBulk, ofImport := max(1, min(bulkSize, orders/100)), max(1, min(importSize, orders/100))
+	ofBulk := max(1, min(bulkSize, orders/100))
 	bulk := func(slug string, goods int) work {
 		shop := s.shops[slug]
 		shop.goods = shop.goods[:min(len(shop.goods), goods)]
 		return s.at(slug, shop.bulk(ofBulk))
 	}
 	inLarge, inSmall := bulk(large, smallSize), bulk(small, smallSize)
-	inTwo := func(ctx context.Context, n int) (step, error) { return []work{inLarge, inSmall}[n%2](ctx, n) }
+	inTwo := func(ctx context.Context, n int) step { return []work{inLarge, inSmall}[n%2](ctx, n) }
 	return []scenario{
 		{
 			name: "ingest: bulk of 1,000 orders", work: bulk(large, maxGoods), pieces: ofBulk, clients: []int{1, 2},
 			baseline: s.bareInsert(shop, ofBulk), against: "bare insert", target: target{ratio: ofInsert},
-		},
-		{
-			name: "ingest: import", work: s.ingest(shop, ofImport), pieces: ofImport, clients: []int{1, 2},
-			baseline: s.bareInsert(shop, ofImport), against: "bare insert", target: target{ratio: ofInsert},
 		},
 		{
 			name: "ingest: two senders in a tenant", work: inLarge, pieces: ofBulk, clients: []int{2},
@@ -76,8 +70,8 @@ type buyer struct {
 // orderCount numbers the orders of a run, so that each is new.
 var orderCount atomic.Int64
 
-// newOrder is an order to send, in the form of the API. Its items have the product's cost,
-// and the order has no discount, so its stored rows are known in advance.
+// newOrder is an order to send, in the form of the API. Its items have the product's cost, so its stored rows are known
+// in advance.
 type newOrder struct {
 	Number   string              `json:"number"`
 	PlacedAt time.Time           `json:"placed_at"`
@@ -142,43 +136,6 @@ func (s shop) bulk(n int) func(*rand.Rand) request {
 	}
 }
 
-// row returns the order as the import passes it to Ingest.
-func (o newOrder) row() sales.Row {
-	order := sales.Order{Number: o.Number, PlacedAt: o.PlacedAt, Channel: o.Channel, TaxTotal: &o.TaxTotal}
-	if o.Buyer != nil {
-		order.Customer = &sales.Customer{ID: o.Buyer.Number, Name: &o.Buyer.Name, Email: &o.Buyer.Email}
-	}
-	for _, i := range o.Items {
-		item := sales.Item{SKU: i.SKU, Quantity: i.Quantity, UnitPrice: i.Price}
-		if i.Discount > 0 {
-			item.Discount = &i.Discount
-		}
-		order.Items = append(order.Items, item)
-	}
-	return sales.Row{Order: order}
-}
-
-// ingest does what the import does after reading a file.
-func (s *service) ingest(shop shop, size int) work {
-	store := sales.New(s.db)
-	return func(_ context.Context, n int) (step, error) {
-		random := newRandom(n)
-		return func(ctx context.Context) (int, error) {
-			var rows []sales.Row
-			for _, o := range shop.orders(size, random) {
-				rows = append(rows, o.row())
-			}
-			results, err := store.Ingest(ctx, shop.id, rows)
-			for _, r := range results {
-				if r.Outcome != sales.Created {
-					return 0, fmt.Errorf("order %s is %s, want %s: %w", r.Number, r.Outcome, sales.Created, r.Err)
-				}
-			}
-			return http.StatusOK, err
-		}, nil
-	}
-}
-
 // bareIDs number the orders of bareInsert, far above the ids of the sequence.
 var bareIDs atomic.Int64
 
@@ -187,7 +144,7 @@ const firstBareID = 1 << 40
 // bareInsert stores the same rows in one transaction per batch, as the same role. It
 // looks up no references, computes no sums and updates no rollups.
 func (s *service) bareInsert(shop shop, size int) work {
-	return func(_ context.Context, n int) (step, error) {
+	return func(_ context.Context, n int) step {
 		random := newRandom(n)
 		return func(ctx context.Context) (int, error) {
 			var orders []bareOrder
@@ -200,7 +157,7 @@ func (s *service) bareInsert(shop shop, size int) work {
 				b.Queue(insertBareOrders, append([]any{shop.id, orderLines}, columns(orders)...)...)
 				b.Queue(insertBareItems, append([]any{shop.id}, columns(items)...)...)
 			})
-		}, nil
+		}
 	}
 }
 

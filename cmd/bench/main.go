@@ -10,15 +10,13 @@
 // is wrong, never because of a time.
 //
 // With -against main, the other side is the program of another commit. With -duckdb, reports are
-// also compared with DuckDB. With -tenants 10000, many tenants are compared with 100 that have the
+// also compared with DuckDB. With -tenants 10000, many tenants are measured after 100 that have the
 // same numbers of products and orders.
 package main
 
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -26,13 +24,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/storeroom/storeroom/deploy/local"
 )
 
 // options are the flags.
@@ -44,13 +39,11 @@ type options struct {
 	clients  []int
 	rounds   int
 	time     time.Duration // of a round
-	program  string
-	profile  string
+	program  string        // absolute path
 	against  string
 	duckdb   bool
 	hostile  bool
 	tenants  int
-	apart    bool
 	buffers  string // shared_buffers of PostgreSQL
 	redis    string // URL, not a flag
 }
@@ -58,14 +51,16 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	o, run := parseFlags(), run
-	switch {
-	case o.against != "":
-		run = compare
-	case o.tenants > 0:
-		run = compareTenants
-	}
-	if err := run(ctx, o, os.Stdout); err != nil {
+	if err := catch(func() {
+		o, run := parseFlags(), run
+		switch {
+		case o.against != "":
+			run = compare
+		case o.tenants > 0:
+			run = compareTenants
+		}
+		run(ctx, o, os.Stdout)
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -73,7 +68,7 @@ func main() {
 
 func parseFlags() options {
 	o := options{run: regexp.MustCompile(""), clients: []int{1, 8, 64}}
-	flag.StringVar(&o.dir, "dir", ".local/bench", "`directory` of the servers, their data and last.json")
+	flag.StringVar(&o.dir, "dir", ".local/bench", "`directory` of the servers and their data")
 	flag.IntVar(&o.products, "products", 0,
 		"products of the large tenant; each `number` has a separate database (default 1000000; 100 for each of -tenants)")
 	flag.IntVar(&o.orders, "orders", 0,
@@ -89,9 +84,7 @@ func parseFlags() options {
 	})
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each scenario")
 	flag.DurationVar(&o.time, "time", 300*time.Millisecond, "duration of a round")
-	const program = "`file` of the program, built by make build, for the scenarios with telemetry"
-	flag.StringVar(&o.program, "program", "bin/storeroom", program)
-	flag.StringVar(&o.profile, "profile", "", "write a CPU profile to this `file`")
+	flag.StringVar(&o.program, "program", "bin/storeroom", "`file` of the program, built by make build")
 	const against = "compare with this `commit`: build it in a temporary worktree, and alternate its requests with ours"
 	flag.StringVar(&o.against, "against", "", against)
 	flag.BoolVar(&o.duckdb, "duckdb", false,
@@ -99,9 +92,8 @@ func parseFlags() options {
 	flag.BoolVar(&o.hostile, "hostile", false,
 		"import files that need much memory too, of 190 MB with 1,000,000 products")
 	flag.IntVar(&o.tenants, "tenants", 0,
-		"measure instead this `number` of tenants, which share the products and orders, against 100 tenants")
-	flag.BoolVar(&o.apart, "apart", false,
-		"with -tenants, measure the 100 tenants first, then delete them and measure the others, which needs half the disk")
+		"measure instead 100 tenants, then this `number` of tenants that share as many products and orders")
+	flag.Bool("apart", true, "the numbers of -tenants are always measured one after the other")
 	flag.StringVar(&o.buffers, "shared-buffers", "", "`memory` of PostgreSQL's shared_buffers (default 128MB)")
 	flag.Parse()
 	products, orders := 1_000_000, 2_000_000
@@ -109,6 +101,7 @@ func parseFlags() options {
 		products, orders = 100*o.tenants, 1000*o.tenants
 	}
 	o.products, o.orders = cmp.Or(o.products, products), cmp.Or(o.orders, orders)
+	o.program = must(filepath.Abs(o.program))
 	return o
 }
 
@@ -125,146 +118,52 @@ func parseClients(list string) ([]int, error) {
 }
 
 // run prepares the servers and the data and runs the scenarios.
-func run(ctx context.Context, o options, out io.Writer) (err error) {
-	servers, err := startServers(ctx, o)
-	if err != nil {
-		return err
+func run(ctx context.Context, o options, out io.Writer) {
+	servers := startServers(ctx, &o)
+	defer closing(servers.Stop)
+	full := servers.prepare(ctx, o.databaseName(), fullShops(o.products, o.orders), out)
+	var imports database
+	if o.measuresImports() {
+		const name = "bench_imports" // imports change it, so each run has a new one
+		check(servers.drop(ctx, name))
+		defer closing(func() error { return servers.drop(context.WithoutCancel(ctx), name) })
+		imports = servers.prepare(ctx, name, neighbourShops(), out)
 	}
-	defer func() { err = errors.Join(err, servers.Stop()) }()
-	o.redis = servers.RedisURL
-	password := rand.Text()
-	name := fmt.Sprintf("bench_%d_%d", o.products, o.orders)
-	full, err := prepare(ctx, servers.AdminURL, name, password, fullShops(o.products, o.orders), out)
-	if err != nil {
-		return err
-	}
-	alone := emptyShops(o.products, o.orders)
-	name = fmt.Sprintf("bench_empty_%d_%d", alone[0].products, alone[0].orders)
-	empty, err := prepare(ctx, servers.AdminURL, name, password, alone, out)
-	if err != nil {
-		return err
-	}
-	name = "bench_imports"
-	imports, err := emptyDatabase(ctx, servers.AdminURL, name, password)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dropDatabase(context.WithoutCancel(ctx), servers.AdminURL, name)) }()
-	return measure(ctx, o, databases{full, empty, imports}, out)
+	measure(ctx, o, full, imports, out)
 }
 
-func startServers(ctx context.Context, o options) (*local.Servers, error) {
-	return local.Start(ctx, o.dir, local.Options{
-		Postgres: true, Redis: true, Durable: true, SharedBuffers: o.buffers,
-	})
-}
+// databaseName returns the name of the database of the numbers of products and orders.
+func (o options) databaseName() string { return fmt.Sprintf("bench_%d_%d", o.products, o.orders) }
 
-// databases are the filled ones, and one without tenants.
-type databases struct{ full, empty, imports database }
-
-// emptyDatabase creates a database without tables.
-func emptyDatabase(ctx context.Context, server, name, password string) (database, error) {
-	if err := dropDatabase(ctx, server, name); err != nil {
-		return database{}, err
-	}
-	return makeDatabase(ctx, server, name, password)
-}
-
-// prepare returns a database that contains the shops. It recreates a database of another
-// generator version or schema.
-func prepare(
-	ctx context.Context, server, name, password string, shops []shopSize, out io.Writer,
-) (database, error) {
-	d, err := makeDatabase(ctx, server, name, password)
-	if err != nil {
-		return d, err
-	}
-	err = fill(ctx, d, shops, out)
-	if errors.Is(err, errStale) {
-		if err := dropDatabase(ctx, server, name); err != nil {
-			return d, err
-		}
-		return prepare(ctx, server, name, password, shops, out)
-	}
-	if err != nil {
-		return d, fmt.Errorf("fill the database %s: %w", name, err)
-	}
-	return d, nil
-}
-
-// measure runs the scenarios, prints the table and saves the report.
-func measure(ctx context.Context, o options, d databases, out io.Writer) (err error) {
-	full, err := openService(ctx, d.full, o.redis, large, small, wide)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, full.close()) }()
-	empty, err := openService(ctx, d.empty, o.redis, small)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, empty.close()) }()
-	telemetry, err := openTraced(ctx, o.program, full, d.full, o.redis)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, telemetry.close()) }()
-
-	var duck *duckDB
+// measure runs the scenarios and prints the table. Imports change a database of their own.
+func measure(ctx context.Context, o options, full, imports database, out io.Writer) results {
+	s := openService(ctx, full, o.redis, large, small, wide)
+	defer closing(s.close)
+	all := scenarios(s, o.products, o.orders)
 	if o.duckdb {
-		if duck, err = openDuckDB(ctx, o, d.full, out); err != nil {
-			return err
+		duck := openDuckDB(ctx, o, full, out)
+		defer closing(duck.close)
+		all = append(duckReports(s, duck), all...) // before the writes
+	}
+	starting := &instance{program: o.program, database: full, redis: o.redis, peppers: s.peppers}
+	defer closing(starting.close)
+	all = append(all, starting.scenario(s.shops[large].key))
+
+	r := measureAll(ctx, o, all, nil, out)
+	if o.measuresImports() {
+		i := openImporter(ctx, o, imports)
+		defer closing(i.close)
+		r = append(r, measureAll(ctx, o, i.scenarios(), nil, out)...)
+		if o.run.MatchString(neighbourRow) {
+			i.measureNeighbours(ctx, out)
 		}
-		defer func() { err = errors.Join(err, duck.close()) }()
 	}
-
-	path := filepath.Join(o.dir, "last.json")
-	before, err := loadReport(path, o.products, o.orders)
-	if err != nil {
-		return err
-	}
-	r := newReport(o)
-	if r.Allocations, err = allocations(ctx, full); err != nil {
-		return fmt.Errorf("count allocations: %w", err)
-	}
-	earlier, err := deadlocks(ctx, full.db)
-	if err != nil {
-		return err
-	}
-	if err := profiled(o.profile, func() error {
-		return r.measureAll(ctx, o, scenarios(full, empty, telemetry, duck, o.products, o.orders), before, out)
-	}); err != nil {
-		return err
-	}
-	if err := r.measurePrograms(ctx, o, full, d, before, out); err != nil {
-		return err
-	}
-	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
-		return err
-	}
-	r.Deadlocks -= earlier
-	r.summary(out)
-	return r.with(before, o).save(path)
+	r.printTargets(out)
+	return r
 }
 
-// measurePrograms measures what needs processes of its own.
-func (r *report) measurePrograms(
-	ctx context.Context, o options, full *service, d databases, before report, out io.Writer,
-) (err error) {
-	if err := r.measureReplicas(ctx, o, before, out); err != nil {
-		return err
-	}
-	if r.Files, err = measureFiles(ctx, d.full, o); err != nil {
-		return err
-	}
-	if r.Start, err = measureStart(ctx, full, d.full, o); err != nil {
-		return err
-	}
-	return r.measureImports(ctx, o, d.imports, out)
-}
-
-// measureAll runs the scenarios and prints each result.
-func (r *report) measureAll(ctx context.Context, o options, all []scenario, before report, out io.Writer) error {
+// measureAll runs the scenarios and prints each result, beside those of an earlier run.
+func measureAll(ctx context.Context, o options, all []scenario, before results, out io.Writer) (r results) {
 	fmt.Fprintln(out, tableHead)
 	for _, sc := range all {
 		if !o.run.MatchString(sc.name) {
@@ -275,51 +174,22 @@ func (r *report) measureAll(ctx context.Context, o options, all []scenario, befo
 			numbers = sc.clients
 		}
 		for _, clients := range numbers {
-			result, err := sc.measure(ctx, o, clients)
-			if err != nil {
-				return fmt.Errorf("%s, %d clients: %w", sc.name, clients, err)
+			if err := catch(func() { r = append(r, sc.measure(ctx, o, clients)) }); err != nil {
+				check(fmt.Errorf("%s, %d clients: %w", sc.name, clients, err))
 			}
-			r.Results = append(r.Results, result)
-			fmt.Fprintln(out, result.line(before.find(sc.name, clients)))
+			fmt.Fprintln(out, r[len(r)-1].line(before.find(sc.name, clients)))
 		}
 	}
-	return nil
+	return r
 }
 
-func (sc scenario) measure(ctx context.Context, o options, clients int) (result, error) {
+func (sc scenario) measure(ctx context.Context, o options, clients int) result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // closes the clients
-	own, err := openSide(ctx, sc.work, clients)
-	if err != nil {
-		return result{}, err
-	}
-	sides := []*side{own}
-	var other *side
+	sides := []*side{{work: sc.work, clients: clients, fresh: sc.fresh}}
 	if sc.baseline != nil {
-		if other, err = openSide(ctx, sc.baseline, clients); err != nil {
-			return result{}, err
-		}
-		sides = append(sides, other)
+		sides = append(sides, &side{work: sc.baseline, clients: clients, fresh: sc.fresh})
 	}
-	if err := alternate(ctx, o.rounds, o.time, sides...); err != nil {
-		return result{}, err
-	}
-	return resultOf(sc, clients, own, other), nil
-}
-
-// profiled runs f and writes a CPU profile of it if path is set.
-func profiled(path string, f func() error) (err error) {
-	if path == "" {
-		return f()
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return err
-	}
-	defer pprof.StopCPUProfile()
-	return f()
+	check(alternate(ctx, cmp.Or(sc.rounds, o.rounds), o.time, sides...))
+	return sc.result(sides)
 }

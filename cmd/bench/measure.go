@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// work prepares one client and returns its step. Connections that it opens are closed
-// when ctx ends.
-type work func(ctx context.Context, client int) (step, error)
+// work prepares one client and returns its step. What it opens is closed when ctx ends.
+type work func(ctx context.Context, client int) step
 
 // step does one unit of work, such as a request, and returns the HTTP status.
 type step func(ctx context.Context) (status int, err error)
@@ -23,7 +22,7 @@ func newRandom(client int) *rand.Rand { return rand.New(rand.NewPCG(uint64(clien
 
 // send returns work that sends requests to a server.
 func send(address, key string, next func(*rand.Rand) request) work {
-	return func(ctx context.Context, n int) (step, error) {
+	return func(ctx context.Context, n int) step {
 		var c *client
 		random := newRandom(n)
 		return func(context.Context) (int, error) {
@@ -38,24 +37,22 @@ func send(address, key string, next func(*rand.Rand) request) work {
 			if err != nil {
 				return 0, fmt.Errorf("%s %s: %w", r.method, r.path, err)
 			}
-			// 207 means that some rows of a bulk request failed.
-			succeeded := status/100 == 2 && status != http.StatusMultiStatus
-			if !succeeded && status != http.StatusServiceUnavailable {
+			if !succeeded(status) && status != http.StatusServiceUnavailable {
 				return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, &c.body)
 			}
 			return status, nil
-		}, nil
+		}
 	}
 }
 
-// repeat returns work that calls f, ignores its result, and needs no connection of its client.
-func repeat[T any](f func(context.Context) (T, error)) work {
-	return func(context.Context, int) (step, error) {
-		return func(ctx context.Context) (int, error) {
-			_, err := f(ctx)
-			return http.StatusOK, err
-		}, nil
-	}
+// repeat returns work that calls f and needs no connection of its client.
+func repeat(f func(context.Context)) work {
+	return func(context.Context, int) step { return stepOf(f) }
+}
+
+// stepOf returns a step that calls f, which may use check.
+func stepOf(f func(context.Context)) step {
+	return func(ctx context.Context) (int, error) { return http.StatusOK, catch(func() { f(ctx) }) }
 }
 
 // sample is the work done by all clients in one round.
@@ -69,24 +66,21 @@ func (s sample) rate() float64 { return float64(len(s.took)) / s.elapsed.Seconds
 
 // side is one side of a comparison: its clients and their samples.
 type side struct {
-	steps  []step
-	rounds []sample
+	work    work
+	clients int
+	fresh   bool // see scenario
+	steps   []step
+	rounds  []sample
 }
 
-func openSide(ctx context.Context, w work, clients int) (*side, error) {
-	s := &side{}
-	for n := range clients {
-		step, err := w(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		s.steps = append(s.steps, step)
-	}
-	return s, nil
-}
-
-// round runs all clients for a time, each at least one step.
+// round runs all clients for a time, each at least one step. It prepares them first, which is not measured.
 func (s *side) round(ctx context.Context, length time.Duration) (sample, error) {
+	if s.fresh {
+		s.steps, length = nil, 0
+	}
+	for n := len(s.steps); n < s.clients; n++ {
+		s.steps = append(s.steps, s.work(ctx, n))
+	}
 	each := make([]sample, len(s.steps))
 	group, ctx := errgroup.WithContext(ctx)
 	start := time.Now()
@@ -119,10 +113,13 @@ func (s *side) round(ctx context.Context, length time.Duration) (sample, error) 
 }
 
 // alternate runs rounds of the sides in turn, A B A B, so that other load on the machine
-// affects both. A short first round of each is a warm-up and is discarded. Slow work runs
-// fewer rounds: it ends after four times the planned time.
+// affects both. Unless there is only one round, a short first one of each is a warm-up and is
+// discarded. Slow work runs fewer rounds: it ends after four times the planned time.
 func alternate(ctx context.Context, rounds int, length time.Duration, sides ...*side) error {
 	for _, s := range sides {
+		if rounds == 1 {
+			break
+		}
 		if _, err := s.round(ctx, length/4); err != nil {
 			return err
 		}
@@ -145,9 +142,7 @@ func alternate(ctx context.Context, rounds int, length time.Duration, sides ...*
 
 // spread summarizes one value of several rounds.
 type spread struct {
-	Median float64 `json:"median"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
+	Median, Min, Max float64
 }
 
 func spreadOf(values []float64) spread {

@@ -1,98 +1,72 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 )
 
-// report contains all measurements of a run. The next run compares with it.
-type report struct {
-	At          time.Time    `json:"at"`
-	Go          string       `json:"go"`
-	Processors  int          `json:"processors"`
-	Products    int          `json:"products"`
-	Orders      int          `json:"orders"`
-	Rounds      int          `json:"rounds"`
-	Round       string       `json:"round"`
-	Results     []result     `json:"results"`
-	Allocations []allocation `json:"allocations"`
-	Files       []file       `json:"files"`
-	Start       *startup     `json:"start,omitempty"`
-	Imports     []imported   `json:"imports"`
-	Neighbours  *neighbours  `json:"neighbours,omitempty"`
-	Deadlocks   int64        `json:"deadlocks"`
-}
-
 // result is one scenario with one number of clients.
 type result struct {
-	Scenario string  `json:"scenario"`
-	Clients  int     `json:"clients"`
-	Rate     spread  `json:"per_second"` // requests, orders or rows
-	P50      float64 `json:"p50_ms"`
-	P99      float64 `json:"p99_ms"`
-	Refused  int     `json:"refused"` // 503 responses, not in the rate
-	Against  string  `json:"against,omitempty"`
-	Baseline float64 `json:"baseline_p50_ms,omitempty"`
-	Ratio    *spread `json:"ratio,omitempty"`
-	Target   string  `json:"target,omitempty"`
-	Met      bool    `json:"met"`
+	Scenario string
+	Clients  int
+	Rate     spread  // requests, orders or rows per second
+	P50, P99 float64 // milliseconds
+	Memory   uint64  // bytes; 0 is not measured
+	Refused  int     // 503 responses, not in the rate
+	Against  string
+	Baseline float64 // p50 in milliseconds
+	Ratio    *spread
+	Target   string
+	Met      bool
 }
 
-// allocation is the average of one request.
-type allocation struct {
-	Request string  `json:"request"`
-	Objects float64 `json:"objects"`
-	Bytes   float64 `json:"bytes"`
-	Most    float64 `json:"most,omitempty"` // the target
-}
-
-func (a allocation) String() string {
-	text := fmt.Sprintf("  %-28s %6.0f objects %8.0f bytes", a.Request, a.Objects, a.Bytes)
-	if a.Most > 0 {
-		met := map[bool]string{true: "met", false: "MISSED"}[a.Objects <= a.Most]
-		text += fmt.Sprintf(", %s ≤ %.0f objects", met, a.Most)
-	}
-	return text
-}
+// results are all of a run.
+type results []result
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// resultOf summarizes the rounds of a scenario; other is nil if it has no baseline.
-func resultOf(sc scenario, clients int, own, other *side) result {
-	pieces := float64(max(1, sc.pieces))
+// result summarizes the rounds of the work, and of the baseline if there is one.
+func (sc scenario) result(sides []*side) result {
+	own, pieces := sides[0], float64(max(1, sc.pieces))
 	rate := own.rates()
 	r := result{
-		Scenario: sc.name, Clients: clients, Against: sc.against, Refused: own.refused(),
+		Scenario: sc.name, Clients: own.clients, Against: sc.against, Refused: own.refused(),
 		Rate: spread{rate.Median * pieces, rate.Min * pieces, rate.Max * pieces},
 		P50:  ms(own.percentile(0.50)), P99: ms(own.percentile(0.99)),
 	}
-	if other != nil {
-		r.Ratio = new(own.ratio(other))
-		r.Baseline = ms(other.percentile(0.50))
+	if len(sides) > 1 {
+		r.Ratio = new(own.ratio(sides[1]))
+		r.Baseline = ms(sides[1].percentile(0.50))
 	}
-	r.check(sc.target)
+	if sc.memory != nil {
+		r.Memory = sc.memory()
+	}
+	r.compare(sc.target)
 	return r
 }
 
-// check sets Target and Met.
-func (r *result) check(t target) {
+// compare sets Target and Met.
+func (r *result) compare(t target) {
 	var targets []string
 	r.Met = true
+	add := func(met bool, format string, value any) {
+		r.Met = r.Met && met
+		targets = append(targets, fmt.Sprintf(format, value))
+	}
 	if t.ratio > 0 {
-		r.Met = r.Ratio.Median >= t.ratio
-		targets = append(targets, fmt.Sprintf("≥ %.2f", t.ratio))
+		add(r.Ratio.Median >= t.ratio, "≥ %.2f", t.ratio)
 	}
 	if t.p50 > 0 && r.Clients == 1 {
-		r.Met = r.Met && r.P50 <= ms(t.p50)
-		targets = append(targets, fmt.Sprintf("≤ %d ms", t.p50.Milliseconds()))
+		add(r.P50 <= ms(t.p50), "≤ %d ms", t.p50.Milliseconds())
+	}
+	if t.later > 0 {
+		add(r.P50 <= r.Baseline+ms(t.later), "≤ %d ms more", t.later.Milliseconds())
+	}
+	if t.memory > 0 {
+		add(r.Memory <= t.memory, "≤ %d MiB", t.memory>>20)
 	}
 	r.Target = strings.Join(targets, ", ")
 }
@@ -100,122 +74,46 @@ func (r *result) check(t target) {
 const tableHead = "scenario                             clients    per s   p50 ms   p99 ms  " +
 	"ratio (min-max) against                        target                 change"
 
-// line formats a row of the table. before is the result of the last run or nil.
+// line formats a row of the table. before is an earlier result to compare with, or nil.
 func (r result) line(before *result) string {
-	ratio, target, change := "", "", ""
+	ratio, target, notes := "", "", ""
 	if r.Ratio != nil {
 		ratio = fmt.Sprintf("%.2f (%.2f-%.2f) %s, %.1f ms",
 			r.Ratio.Median, r.Ratio.Min, r.Ratio.Max, r.Against, r.Baseline)
 	}
 	if r.Target != "" {
-		target = map[bool]string{true: "met ", false: "MISSED "}[r.Met] + r.Target
+		target = verdict(r.Met) + " " + r.Target
 	}
 	if before != nil && before.Rate.Median > 0 {
-		change = fmt.Sprintf("%+.0f %%", 100*(r.Rate.Median/before.Rate.Median-1))
+		notes = fmt.Sprintf("%+.0f %%", 100*(r.Rate.Median/before.Rate.Median-1))
+	}
+	if r.Memory > 0 {
+		notes += fmt.Sprintf("%d MiB of memory", r.Memory>>20)
 	}
 	if r.Refused > 0 {
-		change += fmt.Sprintf("  (%d refused with 503)", r.Refused)
+		notes += fmt.Sprintf("  (%d refused with 503)", r.Refused)
 	}
 	return strings.TrimRight(fmt.Sprintf("%-36s %7d %8.0f %8.2f %8.2f  %-46s %-22s %s",
-		r.Scenario, r.Clients, r.Rate.Median, r.P50, r.P99, ratio, target, change), " ")
+		r.Scenario, r.Clients, r.Rate.Median, r.P50, r.P99, ratio, target, notes), " ")
 }
 
+func verdict(met bool) string { return map[bool]string{true: "met", false: "MISSED"}[met] }
+
 // find returns the result of a scenario or nil.
-func (r report) find(scenario string, clients int) *result {
-	for i := range r.Results {
-		if r.Results[i].Scenario == scenario && r.Results[i].Clients == clients {
-			return &r.Results[i]
+func (r results) find(scenario string, clients int) *result {
+	for i := range r {
+		if r[i].Scenario == scenario && r[i].Clients == clients {
+			return &r[i]
 		}
 	}
 	return nil
 }
 
-// summary prints missed targets, allocations, files, starts and deadlocks.
-func (r report) summary(out io.Writer) {
-	r.targets(out)
-	fmt.Fprintln(out, "\nallocations per request, without network:")
-	for _, a := range r.Allocations {
-		fmt.Fprintln(out, a)
-	}
-	if len(r.Files) > 0 {
-		fmt.Fprintln(out, "\nfiles:")
-	}
-	for _, f := range r.Files {
-		fmt.Fprintln(out, f)
-	}
-	if r.Start != nil {
-		fmt.Fprintf(out, "\nprogram:\n%s\n", r.Start)
-	}
-	fmt.Fprintf(out, "\ndeadlocks: %d\n", r.Deadlocks)
-}
-
-// targets prints missed targets.
-func (r report) targets(out io.Writer) {
-	met, missed := 0, []result{}
-	for _, result := range r.Results {
-		switch {
-		case result.Target == "":
-		case result.Met:
-			met++
-		default:
-			missed = append(missed, result)
-		}
-	}
-	fmt.Fprintf(out, "\ntargets: %d met, %d missed\n", met, len(missed))
-	for _, m := range missed {
-		figure := fmt.Sprintf("%.1f ms", m.P50)
-		if m.Ratio != nil {
-			figure += fmt.Sprintf(", %.2f of %s in %.1f ms", m.Ratio.Median, m.Against, m.Baseline)
-		}
-		fmt.Fprintf(out, "  %s, %d clients: %s, target %s\n", m.Scenario, m.Clients, figure, m.Target)
-	}
-}
-
-// loadReport reads the report of the last run. It returns an empty report if there is none
-// with the same numbers of products and orders.
-func loadReport(path string, products, orders int) (report, error) {
-	var r report
-	content, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(content, &r); err != nil {
-		return r, fmt.Errorf("read %s: %w", path, err)
-	}
-	if r.Products != products || r.Orders != orders {
-		return report{}, nil
-	}
-	return r, nil
-}
-
-// with adds the results of an earlier run for scenarios that this run did not include.
-func (r report) with(before report, o options) report {
-	for _, old := range before.Results {
-		included := o.run.MatchString(old.Scenario) && slices.Contains(o.clients, old.Clients)
-		if !included && r.find(old.Scenario, old.Clients) == nil {
-			r.Results = append(r.Results, old)
-		}
-	}
-	return r
-}
-
-func (r report) save(path string) error {
-	content, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(content, '\n'), 0o600)
-}
-
-func newReport(o options) report {
-	return report{
-		At: time.Now().UTC(), Go: runtime.Version(), Processors: runtime.NumCPU(),
-		Products: o.products, Orders: o.orders, Rounds: o.rounds, Round: o.time.String(),
+// printTargets prints missed targets.
+func (r results) printTargets(out io.Writer) {
+	missed := slices.DeleteFunc(slices.Clone(r), func(r result) bool { return r.Met })
+	fmt.Fprintf(out, "\nmissed targets: %d\n", len(missed))
+	for _, result := range missed {
+		fmt.Fprintln(out, " ", result.line(nil))
 	}
 }

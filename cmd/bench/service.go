@@ -4,16 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"runtime"
-	"time"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,7 +29,6 @@ import (
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
-	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // service is the service on one database, built as `storeroom serve` does, with the bare
@@ -40,25 +38,22 @@ type service struct {
 	keys    *keys.Resolver
 	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
-	handler http.Handler
 	bare    *bare
-	peppers string // as in the environment
-	log     *os.File
-	servers []*http.Server
+	peppers string         // as in the environment
+	closers []func() error // in the order in which they were opened
 
 	address, bareAddress string // host and port
-	uncounted            string // address of the service without usage
 	shops                map[string]shop
 }
 
 // shop is a tenant with samples of its data.
 type shop struct {
+	slug     string
 	id       tenancy.ID
 	key      string
 	session  string    // the 43 characters of a member's cookie
 	products []sampled // random
 
-	uneven     []string // filters of a category of 20 products, of a fifth of all, and of a warehouse of all
 	goods      []good   // best sellers first
 	buyers     []buyer  // random
 	numbers    []string // of random orders
@@ -72,7 +67,6 @@ type sampled struct {
 	SKU                         string
 	Category, Seller, Warehouse int64
 	Tag                         string
-	CategoryName, SellerName    string
 }
 
 // facets are the parameters of a list that filter by a reference or a tag.
@@ -86,50 +80,54 @@ func (p sampled) facet(name string) string {
 
 // openService starts the service and the bare handlers. The access log goes to the null
 // device.
-func openService(ctx context.Context, d database, redisURL string, slugs ...string) (_ *service, err error) {
-	s := &service{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	if s.log, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
-		return s, err
-	}
-	logger := slog.New(slog.NewJSONHandler(s.log, nil))
-	s.peppers = newPeppers()
-	peppers, err := keys.ParsePeppers(s.peppers)
-	if err != nil {
-		return s, err
-	}
-	if s.db, err = db.Open(ctx, d.runtime); err != nil {
-		return s, err
-	}
-	if s.keys, err = keys.Open(ctx, s.db, d.runtime, peppers, logger); err != nil {
-		return s, err
-	}
-	if s.limiter, err = ratelimit.Open(ctx, redisURL, logger); err != nil {
-		return s, err
-	}
+func openService(ctx context.Context, d database, redisURL string, slugs ...string) *service {
+	s := &service{peppers: newPeppers()}
+	defer closeFailed(s.close)
+	log := must(os.OpenFile(os.DevNull, os.O_WRONLY, 0))
+	s.onClose(log.Close)
+	logger := slog.New(slog.NewJSONHandler(log, nil))
+	peppers := must(keys.ParsePeppers(s.peppers))
+	s.db = must(db.Open(ctx, d.runtime))
+	s.onClose(func() error {
+		s.db.Close()
+		return nil
+	})
+	s.keys = must(keys.Open(ctx, s.db, d.runtime, peppers, logger))
+	s.onClose(s.keys.Close)
+	s.limiter = must(ratelimit.Open(ctx, redisURL, logger))
+	s.onClose(s.limiter.Close)
 	s.usage = usage.Open(ctx, s.db, logger)
-	options := s.options(peppers, logger)
-	s.handler = api.New(options)
+	s.onClose(s.usage.Close)
 	s.bare = &bare{db: s.db, limiter: s.limiter, shares: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0))}
-	if s.bare.super, err = db.Open(ctx, d.super); err != nil {
-		return s, err
+	s.shops = findShops(ctx, d, slugs, func(found shop) string {
+		return createKeys(ctx, d, s.peppers, found.id)[0]
+	})
+	for _, shop := range s.shops {
+		s.bare.admit(shop)
 	}
-	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
-		return s, err
+	s.address = s.serve(api.New(s.options(peppers, logger)))
+	s.bareAddress = s.serve(s.bare.handler())
+	return s
+}
+
+func (s *service) onClose(f func() error) { s.closers = append(s.closers, f) }
+
+// serve serves a handler on a free port until close.
+func (s *service) serve(h http.Handler) (address string) {
+	server := httptest.NewServer(h)
+	s.onClose(func() error {
+		server.Close()
+		return nil
+	})
+	return server.Listener.Addr().String()
+}
+
+func (s *service) close() error {
+	var errs []error
+	for _, f := range slices.Backward(s.closers) {
+		errs = append(errs, f())
 	}
-	if s.address, err = s.listen(ctx, s.handler); err != nil {
-		return s, err
-	}
-	options.Usage = nil
-	if s.uncounted, err = s.listen(ctx, api.New(options)); err != nil {
-		return s, err
-	}
-	s.bareAddress, err = s.listen(ctx, s.bare.handler())
-	return s, err
+	return errors.Join(errs...)
 }
 
 // options returns the options of the service.
@@ -156,190 +154,63 @@ func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options
 	}
 }
 
-// listen serves a handler on a free port until close.
-func (s *service) listen(ctx context.Context, h http.Handler) (address string, err error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	server := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      15 * time.Second,
-		IdleTimeout:       75 * time.Second,
-		MaxHeaderBytes:    32 << 10,
-	}
-	s.servers = append(s.servers, server)
-	go server.Serve(listener)
-	return listener.Addr().String(), nil
-}
+func newPeppers() string { return fmt.Sprintf("1:%x", sha256.Sum256([]byte(rand.Text()))) }
 
-func newPeppers() string {
-	pepper := make([]byte, 32)
-	rand.Read(pepper)
-	return "1:" + hex.EncodeToString(pepper)
-}
-
-// findShops creates a key for each tenant and samples its data.
-func (s *service) findShops(ctx context.Context, d database, peppers keys.Peppers, slugs []string) error {
-	admin, err := db.Open(ctx, d.migrator)
-	if err != nil {
-		return err
-	}
-	defer admin.Close()
-	full, err := keys.ParsePermissions("full")
-	if err != nil {
-		return err
-	}
-	create := func(slug string) (string, error) {
-		t, err := tenants.BySlug(ctx, admin, slug)
-		if err != nil {
-			return "", err
-		}
-		_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, tenancy.Operator,
-			keys.NewKey{Name: "bench", Permissions: full})
-		return key.Reveal(), err
-	}
-	if s.shops, err = findShops(ctx, d, slugs, create); err != nil {
-		return err
-	}
-	for _, shop := range s.shops {
-		s.bare.admit(shop)
-	}
-	return nil
-}
-
-// findShops samples the data of tenants. createKey returns a key of a tenant.
-func findShops(
-	ctx context.Context, d database, slugs []string, createKey func(slug string) (string, error),
-) (map[string]shop, error) {
+// findShops samples the data of tenants. keyOf returns a key of a tenant.
+func findShops(ctx context.Context, d database, slugs []string, keyOf func(shop) string) map[string]shop {
 	shops := map[string]shop{}
-	return shops, withConn(ctx, d.super, func(conn *pgx.Conn) error {
+	withConn(ctx, d.super, func(conn *pgx.Conn) {
 		for _, slug := range slugs {
-			id, err := queryOne[tenancy.ID](ctx, conn, `select id from tenants where slug = $1`, slug)
-			if err != nil {
-				return fmt.Errorf("find the tenant %s: %w", slug, err)
-			}
-			key, err := createKey(slug)
-			if err != nil {
-				return fmt.Errorf("create a key of %s: %w", slug, err)
-			}
-			shop := shop{id: id, key: key, session: (rand.Text() + rand.Text())[:43]}
-			if err := shop.signIn(ctx, conn); err != nil {
-				return fmt.Errorf("sign in to %s: %w", slug, err)
-			}
-			sample := shop.sampleProducts
-			if slug == wide {
-				sample = shop.findUneven
-			}
-			if err := errors.Join(sample(ctx, conn), shop.sampleSales(ctx, conn)); err != nil {
-				return fmt.Errorf("sample products and orders of %s: %w", slug, err)
-			}
-			shops[slug] = shop
+			found := shop{slug: slug, session: (rand.Text() + rand.Text())[:43]}
+			check(conn.QueryRow(ctx, `select id from tenants where slug = $1`, slug).Scan(&found.id))
+			found.signIn(ctx, conn)
+			found.sample(ctx, conn)
+			found.key = keyOf(found)
+			shops[slug] = found
 		}
-		return nil
 	})
+	return shops
 }
 
 // signIn creates a member with a session.
-func (s *shop) signIn(ctx context.Context, conn *pgx.Conn) error {
+func (s *shop) signIn(ctx context.Context, conn *pgx.Conn) {
 	token := sha256.Sum256([]byte(s.session))
-	_, err := conn.Exec(ctx, `
+	must(conn.Exec(ctx, `
 		with member as (
 		     insert into users (email) values (lower($1) || '@example.com') returning id
 		), membership as (
 		     insert into memberships (tenant_id, user_id, role) select $2, id, 'viewer' from member
 		)
-		insert into sessions (token_hash, user_id) select $3, id from member`, s.session, s.id, token[:])
-	return err
+		insert into sessions (token_hash, user_id) select $3, id from member`, s.session, s.id, token[:]))
 }
 
-// sampleProducts reads up to 10,000 products, the same in each run.
-func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
-	rows, _ := conn.Query(ctx, `
-		select p.id, sku, category_id, seller_id, warehouse_id, tags[1], c.name, s.name
-		  from products p
-		  join categories c on c.tenant_id = p.tenant_id and c.id = category_id
-		  join sellers s on s.tenant_id = p.tenant_id and s.id = seller_id
-		 where p.tenant_id = $1
-		 order by hashint8extended(p.id, 0)
+// sample reads products, customers and orders, the same in each run.
+func (s *shop) sample(ctx context.Context, conn *pgx.Conn) {
+	s.products = collect(ctx, conn, pgx.RowToStructByPos[sampled], `
+		select id, sku, category_id, seller_id, warehouse_id, coalesce(tags[1], '')
+		  from products
+		 where tenant_id = $1
+		 order by hashint8extended(id, 0)
 		 limit 10000`, s.id)
-	var err error
-	if s.products, err = pgx.CollectRows(rows, pgx.RowToStructByPos[sampled]); err != nil {
-		return err
-	}
-	if len(s.products) == 0 {
-		return errors.New("no products")
-	}
-	return nil
-}
-
-// findUneven finds the categories and the warehouse of the wide tenant's products. Earlier commits generate no
-// products.
-func (s *shop) findUneven(ctx context.Context, conn *pgx.Conn) (err error) {
-	s.uneven, err = queryOne[[]string](ctx, conn, `
-		select case when exists (select from products where tenant_id = $1)
-		            then array['category_id=' || c.ids[2], 'category_id=' || c.ids[1], 'warehouse_id=' || w.id]
-		            else '{}' end
-		  from (select array_agg(id order by id) as ids from categories where tenant_id = $1) c,
-		       (select id from warehouses where tenant_id = $1 and is_default) w`, s.id)
-	return err
-}
-
-// sampleSales reads sold products, customers and up to 1,000 orders.
-func (s *shop) sampleSales(ctx context.Context, conn *pgx.Conn) error {
-	rows, _ := conn.Query(ctx, `
+	s.goods = collect(ctx, conn, pgx.RowToStructByName[good], `
 		select s.id as sold_id, s.sku, p.price, p.cost
 		  from sold_products s
 		  join products p on p.tenant_id = s.tenant_id and p.id = s.product_id
 		 where s.tenant_id = $1
 		 order by s.id
 		 limit $2`, s.id, maxGoods)
-	goods, err := pgx.CollectRows(rows, pgx.RowToStructByName[good])
-	if err != nil {
-		return err
-	}
-	rows, _ = conn.Query(ctx, `
+	s.buyers = collect(ctx, conn, pgx.RowToStructByName[buyer], `
 		select id, number, name, email
 		  from customers
 		 where tenant_id = $1
 		 order by hashint8extended(id, 0)
 		 limit 10000`, s.id)
-	buyers, err := pgx.CollectRows(rows, pgx.RowToStructByName[buyer])
-	if err != nil {
-		return err
-	}
-	s.goods, s.buyers = goods, buyers
-	return conn.QueryRow(ctx, `
+	check(conn.QueryRow(ctx, `
 		select array(select number from orders where tenant_id = $1 order by hashint8extended(id, 0) limit 1000),
 		       array(select distinct category_id from sold_products where tenant_id = $1 order by category_id limit 2),
 		       (select count(*) from sold_products where tenant_id = $1)`, s.id,
-	).Scan(&s.numbers, &s.categories, &s.sold)
-}
-
-func (s *service) close() error {
-	var errs []error
-	for _, server := range s.servers {
-		errs = append(errs, server.Close())
+	).Scan(&s.numbers, &s.categories, &s.sold))
+	if len(s.products) == 0 || len(s.numbers) == 0 {
+		check(fmt.Errorf("the tenant %s has no products or no orders", s.slug))
 	}
-	if s.keys != nil {
-		errs = append(errs, s.keys.Close())
-	}
-	if s.usage != nil {
-		errs = append(errs, s.usage.Close())
-	}
-	if s.limiter != nil {
-		errs = append(errs, s.limiter.Close())
-	}
-	if s.bare != nil && s.bare.super != nil {
-		s.bare.super.Close()
-	}
-	if s.db != nil {
-		s.db.Close()
-	}
-	if s.log != nil {
-		errs = append(errs, s.log.Close())
-	}
-	return errors.Join(errs...)
 }

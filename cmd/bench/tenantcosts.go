@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -18,12 +17,9 @@ import (
 const verifying = "storeroom verify --all"
 
 // printCosts prints what the tenants need: time, memory, CPU time of each request, and space on disk.
-func (t *tenantDatabase) printCosts(ctx context.Context, o options, out io.Writer) error {
-	after, err := t.memory(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\n%d tenants\n", len(t.shops))
+func (t *tenantDatabase) printCosts(ctx context.Context, o options, out io.Writer) {
+	after := t.memory(ctx)
+	fmt.Fprintf(out, "\n%d tenants\n", len(t.keys))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "  start to the first response\t%.0f ms\t\n", ms(t.started))
 	fmt.Fprintf(w, "  memory of the program, at first and after requests of all\t%d, %d MiB\t\n",
@@ -31,137 +27,74 @@ func (t *tenantDatabase) printCosts(ctx context.Context, o options, out io.Write
 	fmt.Fprintf(w, "  private memory of a PostgreSQL connection, likewise\t%d, %d MiB\t\n",
 		t.before.connection>>20, after.connection>>20)
 	if o.run.MatchString(verifying) {
-		took, err := t.verify(ctx, o.program)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "  %s\t%.1f s\t\n", verifying, took.Seconds())
+		began := time.Now()
+		t.run(ctx, "verify", "--all")
+		fmt.Fprintf(w, "  %s\t%.1f s\t\n", verifying, time.Since(began).Seconds())
 	}
-	for _, r := range tenantRequests() {
-		if !o.run.MatchString(r.name) {
-			continue
+	for _, sc := range t.scenarios() {
+		if o.run.MatchString(sc.name) {
+			program, postgres := t.cost(ctx, sc.work, time.Duration(o.rounds)*o.time)
+			fmt.Fprintf(w, "  CPU time of the program and of PostgreSQL: %s\t%.2f, %.2f ms\t\n", sc.name, program, postgres)
 		}
-		program, postgres, err := t.cost(ctx, o, r)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "  CPU time of the program and of PostgreSQL: %s\t%.2f, %.2f ms\t\n", r.name, program, postgres)
 	}
-	sizes, err := t.sizes(ctx)
-	if err != nil {
-		return err
-	}
-	for _, size := range sizes {
+	for _, size := range t.sizes(ctx) {
 		fmt.Fprintf(w, "  %s\t%.0f bytes\t\n", size.What, size.Bytes)
 	}
-	return w.Flush()
+	check(w.Flush())
 }
 
 // memory is resident memory in bytes. That of connections is their average, without shared memory.
 type memory struct{ program, connection uint64 }
 
-func (t *tenantDatabase) memory(ctx context.Context) (m memory, err error) {
-	pids, err := t.connections(ctx)
-	if err != nil {
-		return m, err
-	}
+func (t *tenantDatabase) memory(ctx context.Context) (m memory) {
+	pids := t.connections(ctx)
 	for _, pid := range pids {
-		process, err := procfs.NewProc(pid)
-		if err != nil {
-			return m, err
-		}
-		status, err := process.NewStatus()
-		if err != nil {
-			return m, err
-		}
-		m.connection += status.RssAnon / uint64(len(pids))
+		m.connection += must(processStatus(pid)).RssAnon / uint64(len(pids))
 	}
-	process, err := procfs.NewProc(t.processes[0].Process.Pid)
-	if err != nil {
-		return m, err
-	}
-	status, err := process.NewStatus()
-	m.program = status.VmRSS
-	return m, err
+	m.program = must(processStatus(t.pid())).VmRSS
+	return m
 }
 
 // connections returns the process ids of the program's connections.
-func (t *tenantDatabase) connections(ctx context.Context) ([]int, error) {
-	rows, _ := t.conn.Query(ctx, `
+func (t *tenantDatabase) connections(ctx context.Context) []int {
+	pids := collect(ctx, t.conn, pgx.RowTo[int], `
 		select pid from pg_stat_activity where datname = current_database() and usename = 'storeroom_runtime'`)
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	if err == nil && len(pids) == 0 {
-		err = errors.New("the program has no connections")
+	if len(pids) == 0 {
+		check(errors.New("the program has no connections"))
 	}
-	return pids, err
+	return pids
 }
 
 // cost returns the CPU time of one request in milliseconds. One client sends requests for as long as all rounds of a
 // scenario take. A connection that is closed in the meantime is not counted.
-func (t *tenantDatabase) cost(ctx context.Context, o options, r tenantRequest) (program, postgres float64, err error) {
+func (t *tenantDatabase) cost(ctx context.Context, w work, length time.Duration) (program, postgres float64) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // closes the client
-	client, err := openSide(ctx, t.any(r.next), 1)
-	if err != nil {
-		return 0, 0, err
-	}
-	before, err := t.cpuTimes(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	sample, err := client.round(ctx, time.Duration(o.rounds)*o.time)
-	if err != nil {
-		return 0, 0, err
-	}
-	after, err := t.cpuTimes(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	for pid, seconds := range after {
+	before := t.cpuTimes(ctx)
+	sample := must((&side{work: w, clients: 1}).round(ctx, length))
+	for pid, seconds := range t.cpuTimes(ctx) {
 		used := 1000 * (seconds - before[pid]) / float64(len(sample.took))
-		if pid == t.processes[0].Process.Pid {
+		if pid == t.pid() {
 			program += used
 		} else {
 			postgres += used
 		}
 	}
-	return program, postgres, nil
+	return program, postgres
 }
 
 // cpuTimes returns the seconds of the program and of its connections by process id.
-func (t *tenantDatabase) cpuTimes(ctx context.Context) (map[int]float64, error) {
-	pids, err := t.connections(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (t *tenantDatabase) cpuTimes(ctx context.Context) map[int]float64 {
 	times := map[int]float64{}
-	for _, pid := range append(pids, t.processes[0].Process.Pid) {
+	for _, pid := range append(t.connections(ctx), t.pid()) {
 		process, err := procfs.NewProc(pid)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // closed
 		}
-		if err != nil {
-			return nil, err
-		}
-		stat, err := process.Stat()
-		if err != nil {
-			return nil, err
-		}
-		times[pid] = stat.CPUTime()
+		check(err)
+		times[pid] = must(process.Stat()).CPUTime()
 	}
-	return times, nil
-}
-
-// verify returns the duration of verify --all.
-func (t *tenantDatabase) verify(ctx context.Context, program string) (time.Duration, error) {
-	program, err := filepath.Abs(program)
-	if err != nil {
-		return 0, err
-	}
-	i := &importer{program: program, d: t.database, peppers: t.peppers}
-	began := time.Now()
-	_, err = i.run(ctx, "verify", "--all")
-	return time.Since(began), err
+	return times
 }
 
 // size is the space of rows on disk, with their indexes.
@@ -172,8 +105,8 @@ type size struct {
 
 // sizes returns the space of a product with its stock, tags and ledger, of an order with its items and refunds, of the
 // sums of an order, and of a tenant without them.
-func (t *tenantDatabase) sizes(ctx context.Context) ([]size, error) {
-	rows, _ := t.conn.Query(ctx, `
+func (t *tenantDatabase) sizes(ctx context.Context) []size {
+	return collect(ctx, t.conn, pgx.RowToStructByName[size], `
 		with tables as (
 			select pg_total_relation_size(c.oid)::float as bytes,
 			       case when relname in ('products', 'product_tags', 'stock', 'inventory_adjustments', 'low_products')
@@ -196,5 +129,4 @@ func (t *tenantDatabase) sizes(ctx context.Context) ([]size, error) {
 		  join counts using (what)
 		 group by what
 		 order by what`)
-	return pgx.CollectRows(rows, pgx.RowToStructByName[size])
 }

@@ -2,339 +2,97 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
-	"strings"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const (
-	fewTenants = 100 // with the same numbers of products and orders as many tenants
-
-	goodsOfTenant = 20 // different products in new orders
-	ordersOfBulk  = 10
+	fewTenants    = 100 // with the same numbers of products and orders as many tenants
+	goodsOfTenant = 20  // different products in new orders
 )
 
-// compareTenants measures the service with -tenants, and with 100 that have the same numbers of products and orders.
-func compareTenants(ctx context.Context, o options, out io.Writer) (err error) {
-	servers, err := startServers(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, servers.Stop()) }()
-	o.redis = servers.RedisURL
-	password := rand.Text() // of roles, which both databases share
-	few := min(fewTenants, o.tenants)
-	if o.apart {
-		return measureApart(ctx, o, servers.AdminURL, password, []int{few, o.tenants}, out)
-	}
-	var both [2]*tenantDatabase
-	for i, number := range []int{o.tenants, few} {
-		d, err := prepare(ctx, servers.AdminURL, o.nameOf(number), password, o.shops(number), out)
-		if err != nil {
-			return err
-		}
-		if both[i], err = openTenants(ctx, o, d, number); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, both[i].close()) }()
-	}
-	return measureTenants(ctx, o, both[0], both[1], out)
-}
-
-// measureApart measures each number of tenants and deletes its database. The last column of the table compares the
+// compareTenants measures the service with 100 tenants, then with -tenants that have the same numbers of products and
+// orders. It deletes each database, because both may not fit on the disk. The last column of the table compares the
 // rates with those of the number before.
-func measureApart(ctx context.Context, o options, server, password string, numbers []int, out io.Writer) error {
-	var before report
-	for _, number := range numbers {
-		d, err := prepare(ctx, server, o.nameOf(number), password, o.shops(number), out)
-		if err != nil {
-			return err
-		}
-		t, err := openTenants(ctx, o, d, number)
-		if err != nil {
-			return err
-		}
-		before, err = t.measure(ctx, o, before, out)
-		err = errors.Join(err, t.close(), dropDatabase(context.WithoutCancel(ctx), server, o.nameOf(number)))
-		if err != nil {
-			return err
-		}
+func compareTenants(ctx context.Context, o options, out io.Writer) {
+	servers := startServers(ctx, &o)
+	defer closing(servers.Stop)
+	var before results
+	for _, number := range []int{min(fewTenants, o.tenants), o.tenants} {
+		name := fmt.Sprintf("bench_tenants_%d_%d_%d", number, o.products, o.orders)
+		d := servers.prepare(ctx, name, tenantShops(number, o.products, o.orders), out)
+		before = measureTenants(ctx, o, d, before, out)
+		check(servers.drop(ctx, name))
 	}
-	return nil
 }
 
-// measure prints the rates, beside those of the report before, and what the tenants cost.
-func (t *tenantDatabase) measure(ctx context.Context, o options, before report, out io.Writer) (report, error) {
-	r := newReport(o)
-	if err := t.requestEach(ctx); err != nil {
-		return r, err
+// measureTenants prints the rates, beside those of the run before, and what the tenants cost.
+func measureTenants(ctx context.Context, o options, d database, before results, out io.Writer) results {
+	t := openTenants(ctx, o, d)
+	defer closing(t.close)
+	for _, key := range t.keys {
+		fetch(ctx, t.address, get("/api/products").by(key), io.Discard)
+		fetch(ctx, t.address, get(yearSummary).by(key), io.Discard)
 	}
-	if err := r.measureAll(ctx, o, t.scenarios(), before, out); err != nil {
-		return r, err
-	}
-	return r, t.printCosts(ctx, o, out)
+	r := measureAll(ctx, o, t.scenarios(), before, out)
+	t.printCosts(ctx, o, out)
+	return r
 }
 
-// measureTenants prints the ratios, and what each number of tenants costs.
-func measureTenants(ctx context.Context, o options, many, few *tenantDatabase, out io.Writer) error {
-	for _, t := range []*tenantDatabase{many, few} {
-		if err := t.requestEach(ctx); err != nil {
-			return err
-		}
-	}
-	r := newReport(o)
-	if err := r.measureAll(ctx, o, many.scenariosAgainst(few), report{}, out); err != nil {
-		return err
-	}
-	for _, t := range []*tenantDatabase{many, few} {
-		if err := t.printCosts(ctx, o, out); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nameOf returns the name of the database of that number of tenants.
-func (o options) nameOf(tenants int) string {
-	return fmt.Sprintf("bench_tenants_%d_%d_%d", tenants, o.products, o.orders)
-}
-
-// shops returns tenants that share the products and orders equally. All have the same rows, which saves hours.
-func (o options) shops(tenants int) []shopSize {
-	return []shopSize{{
-		slug: "tenant-000001", products: max(1, o.products/tenants), orders: max(1, o.orders/tenants), copies: tenants - 1,
-	}}
-}
-
-// tenantDatabase is a database, a program that serves it, and samples of each tenant.
+// tenantDatabase is a database whose tenants have the same rows, and the program that serves it.
 type tenantDatabase struct {
-	database
-	*programs
-	address string
-	peppers string
+	instance
+	shop    shop          // the first tenant; the others have the same ids
+	keys    []string      // of all tenants
 	started time.Duration // until the first response
 	before  memory        // after it
-	shops   []tenantShop
 	conn    *pgx.Conn
 }
 
-// tenantShop has a sample of the rows of a tenant.
-type tenantShop struct {
-	ID          tenancy.ID
-	First, Last int64 // ids of products
-	Categories  []int64
-	SKUs        []string
-	Prices      []int64
-	key         string
-}
-
-func openTenants(ctx context.Context, o options, d database, number int) (_ *tenantDatabase, err error) {
-	t := &tenantDatabase{database: d, programs: newPrograms(ctx), peppers: newPeppers()}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.close())
-		}
-	}()
-	if t.conn, err = pgx.Connect(ctx, d.super); err != nil {
-		return t, err
-	}
-	if err := t.sample(ctx); err != nil {
-		return t, fmt.Errorf("sample %d tenants: %w", number, err)
-	}
-	if err := t.createKeys(ctx); err != nil {
-		return t, fmt.Errorf("create keys of %d tenants: %w", number, err)
-	}
+func openTenants(ctx context.Context, o options, d database) *tenantDatabase {
+	t := &tenantDatabase{instance: instance{program: o.program, database: d, redis: o.redis, peppers: newPeppers()}}
+	t.conn = must(pgx.Connect(ctx, d.super))
+	defer closeFailed(t.close)
+	ids := collect(ctx, t.conn, pgx.RowTo[tenancy.ID], `select id from tenants order by id`)
+	t.keys = createKeys(ctx, d, t.peppers, ids...)
+	t.shop = findShops(ctx, d, []string{firstTenant}, func(shop) string { return t.keys[0] })[firstTenant]
+	t.shop.goods = t.shop.goods[:min(len(t.shop.goods), goodsOfTenant)]
 	began := time.Now()
-	if t.address, err = t.start(o.program, d, o.redis, t.peppers); err != nil {
-		return t, err
-	}
-	c, err := dial(t.ctx, t.address, t.shops[0].key)
-	if err != nil {
-		return t, err
-	}
-	if _, err = c.do(request{method: "GET", path: "/api/products"}); err != nil {
-		return t, err
-	}
+	t.startAndGet(ctx, t.shop.key)
 	t.started = time.Since(began)
-	t.before, err = t.memory(ctx)
-	return t, err
+	t.before = t.memory(ctx)
+	return t
 }
 
 func (t *tenantDatabase) close() error {
-	err := t.programs.close()
-	if t.conn != nil {
-		err = errors.Join(err, t.conn.Close(context.Background()))
+	return errors.Join(t.instance.close(), t.conn.Close(context.Background()))
+}
+
+const yearSummary = "/api/reports/sales-summary?from=" + yearFrom + "&to=" + yearTo
+
+// scenarios send requests of random tenants.
+func (t *tenantDatabase) scenarios() (all []scenario) {
+	add := func(name string, next func(*rand.Rand) request) {
+		all = append(all, scenario{name: name, work: send(t.address, "", func(random *rand.Rand) request {
+			return next(random).by(t.keys[random.IntN(len(t.keys))])
+		})})
 	}
-	return err
-}
-
-func (t *tenantDatabase) sample(ctx context.Context) (err error) {
-	rows, _ := t.conn.Query(ctx, `
-		select t.id, p.first, p.last, c.categories, s.skus, s.prices
-		  from tenants t
-		 cross join lateral (
-		       select min(id) as first, max(id) as last from products where tenant_id = t.id) p
-		 cross join lateral (
-		       select array_agg(id order by id) as categories from categories where tenant_id = t.id) c
-		 cross join lateral (
-		       select array_agg(sku) as skus, array_agg(price) as prices
-		         from (select sku, price from products where tenant_id = t.id order by id limit $1) sold) s
-		 order by t.id`, goodsOfTenant)
-	t.shops, err = pgx.CollectRows(rows, pgx.RowToStructByName[tenantShop])
-	return err
-}
-
-func (t *tenantDatabase) createKeys(ctx context.Context) error {
-	peppers, err := keys.ParsePeppers(t.peppers)
-	if err != nil {
-		return err
-	}
-	full, err := keys.ParsePermissions("full")
-	if err != nil {
-		return err
-	}
-	pool, err := db.Open(ctx, t.migrator)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	store := keys.New(pool, peppers)
-	for i := range t.shops {
-		shop := &t.shops[i]
-		_, secret, err := store.Create(ctx, shop.ID, tenancy.Operator, keys.NewKey{Name: "bench", Permissions: full})
-		if err != nil {
-			return err
-		}
-		shop.key = secret.Reveal()
-	}
-	return nil
-}
-
-// requestEach requests a page and a report of each tenant.
-func (t *tenantDatabase) requestEach(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // closes the client
-	c, err := dial(ctx, t.address, "")
-	if err != nil {
-		return err
-	}
-	for _, shop := range t.shops {
-		for _, path := range []string{"/api/products", yearSummary} {
-			status, err := c.do(request{method: "GET", path: path, key: shop.key})
-			if err != nil || status != 200 {
-				return fmt.Errorf("GET %s = %d, %w", path, status, err)
-			}
-		}
-	}
-	return nil
-}
-
-const (
-	yearSummary  = "/api/reports/sales-summary?from=" + yearFrom + "&to=" + yearTo
-	yearProducts = "/api/reports/products?from=" + yearFrom + "&to=" + yearTo
-)
-
-// tenantRequests are what a random tenant requests.
-func tenantRequests() []tenantRequest {
-	return []tenantRequest{
-		{"get by id", tenantShop.byID},
-		{"page 1", path("/api/products")},
-		{"page 1 of a category", tenantShop.category},
-		{"sales summary of a year", path(yearSummary)},
-		{"products of a year", path(yearProducts)},
-		{"create a product", tenantShop.create},
-		{"add to the stock", tenantShop.adjust},
-		{fmt.Sprintf("bulk of %d orders", ordersOfBulk), tenantShop.orders},
-	}
-}
-
-type tenantRequest struct {
-	name string
-	next func(tenantShop, *mathrand.Rand) request
-}
-
-func (t *tenantDatabase) scenarios() []scenario {
-	var all []scenario
-	for _, r := range tenantRequests() {
-		all = append(all, scenario{name: r.name, work: t.any(r.next)})
-	}
-	return all
-}
-
-// scenariosAgainst send the same requests to both databases.
-func (t *tenantDatabase) scenariosAgainst(few *tenantDatabase) []scenario {
-	all := t.scenarios()
-	for i, baseline := range few.scenarios() {
-		all[i].baseline, all[i].against = baseline.work, fmt.Sprint(len(few.shops), " tenants")
-	}
-	return all
-}
-
-func path(path string) func(tenantShop, *mathrand.Rand) request {
-	return func(tenantShop, *mathrand.Rand) request { return request{method: "GET", path: path} }
-}
-
-func (s tenantShop) anyID(random *mathrand.Rand) int64 {
-	return s.First + random.Int64N(s.Last-s.First+1)
-}
-
-func (s tenantShop) byID(random *mathrand.Rand) request {
-	return request{method: "GET", path: fmt.Sprint("/api/products/", s.anyID(random))}
-}
-
-func (s tenantShop) category(random *mathrand.Rand) request {
-	id := s.Categories[random.IntN(len(s.Categories))]
-	return request{method: "GET", path: fmt.Sprint("/api/products?category_id=", id)}
-}
-
-func (s tenantShop) create(*mathrand.Rand) request {
-	body := fmt.Appendf(nil, `{"sku":"NEW-%d","name":"Lamp of brass","price":"19.90","tags":["lamp"],"category_id":%d}`,
-		created.Add(1), s.Categories[0])
-	return request{method: "POST", path: "/api/products", body: body}
-}
-
-func (s tenantShop) adjust(random *mathrand.Rand) request {
-	return request{
-		method: "POST", path: fmt.Sprintf("/api/products/%d/inventory/adjust", s.anyID(random)),
-		body: []byte(`{"type":"add","quantity":1}`),
-	}
-}
-
-func (s tenantShop) orders(random *mathrand.Rand) request {
-	var orders []string
-	start, _ := time.Parse(time.DateOnly, runsFrom)
-	for range ordersOfBulk {
-		n := orderCount.Add(1)
-		var items []string
-		for range orderLines {
-			i := random.IntN(len(s.SKUs))
-			items = append(items, fmt.Sprintf(`{"sku":%q,"quantity":%d,"unit_price":"%d.%02d"}`,
-				s.SKUs[i], 1+random.IntN(3), s.Prices[i]/100, s.Prices[i]%100))
-		}
-		orders = append(orders, fmt.Sprintf(`{"number":"B-%d","placed_at":%q,"channel":%q,"items":[%s]}`, n,
-			start.Add(time.Duration(n)*time.Second).Format(time.RFC3339), channels[random.IntN(len(channels))],
-			strings.Join(items, ",")))
-	}
-	body := fmt.Appendf(nil, `{"orders":[%s]}`, strings.Join(orders, ","))
-	return request{method: "POST", path: "/api/orders/bulk", body: body}
-}
-
-// any returns work that sends requests of random tenants.
-func (t *tenantDatabase) any(next func(tenantShop, *mathrand.Rand) request) work {
-	return send(t.address, "", func(random *mathrand.Rand) request {
-		shop := t.shops[random.IntN(len(t.shops))]
-		r := next(shop, random)
-		r.key = shop.key
-		return r
+	add("get by id", t.shop.byID)
+	add("page 1", always("/api/products"))
+	add("page 1 of a category", func(random *rand.Rand) request {
+		return get("/api/products?" + t.shop.any(random).facet("category_id"))
 	})
+	add("sales summary of a year", always(yearSummary))
+	add("products of a year", always("/api/reports/products?from="+yearFrom+"&to="+yearTo))
+	add("create a product", t.shop.newProduct)
+	add("add to the stock", t.shop.adjust)
+	add("bulk of 10 orders", t.shop.bulk(10))
+	return all
 }

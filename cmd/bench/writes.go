@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -13,77 +10,49 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"testing/fstest"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // created numbers the products that a run creates.
 var created atomic.Int64
 
-const (
-	productsOfBulk   = 1000 // the largest number of products in a bulk request
-	productsOfImport = 2000 // in a file, which is imported in batches of importSize
-
-	indexedPrefix = "/indexed" // of the paths of bare handlers whose tables have the indexes of the service
-)
-
-// writes compares the service with bare handlers that write the same rows to their own tables
-// (see sql/bare.sql): the product, its tags, its stock, its ledger and its change in the feed. They
-// have the connections that the service gives a tenant.
+// writes compares the service with bare handlers that write the same rows to their own tables, which have the indexes
+// of the service (see sql/bare.sql): the product, its tags, its stock, its ledger and its change in the feed. They have
+// the connections that the service gives a tenant.
 func writes(s *service) []scenario {
 	shop := s.shops[large]
-	adjust := func(p sampled) request {
-		path := fmt.Sprintf("/api/products/%d/inventory/adjust", p.ID)
-		return request{method: "POST", path: path, body: []byte(`{"type":"add","quantity":1}`)}
-	}
 	patch := func(random *rand.Rand) request {
 		path := fmt.Sprint("/api/products/", shop.any(random).ID)
 		return request{method: "PATCH", path: path, body: fmt.Appendf(nil, `{"price":%d.50}`, random.IntN(600))}
 	}
-	bulk := func(products int, against func(string, float64, func(*rand.Rand) request) scenario) scenario {
+	bulk := func(products int, clients ...int) scenario {
 		products = min(products, 2*len(shop.products))
 		name := fmt.Sprintf("bulk of %d, half of them new", products)
-		sc := against(name, ofBulk, func(random *rand.Rand) request { return shop.upserts(products, random) })
-		sc.pieces = products
-		if products == productsOfBulk {
-			sc.clients = []int{1, 8}
-		}
+		sc := s.againstBare(name, ofBulk, func(random *rand.Rand) request { return shop.upserts(products, random) })
+		sc.pieces, sc.clients = products, clients
 		return sc
 	}
 	return []scenario{
 		s.againstBare("create", ofWrite, shop.newProduct),
-		s.againstIndexed("create", ofWrite, shop.newProduct),
 		s.againstBare("patch", ofWrite, patch),
-		s.againstIndexed("patch", ofWrite, patch),
-		bulk(100, s.againstBare),
-		bulk(productsOfBulk, s.againstBare),
-		bulk(productsOfBulk, s.againstIndexed),
-		s.importProducts(min(productsOfImport, 2*len(shop.products)), "", "bare"),
-		s.importProducts(min(productsOfImport, 2*len(shop.products)), sameIndexes, "indexed"),
-		s.againstBare("adjust many products", ofWrite, func(random *rand.Rand) request { return adjust(shop.any(random)) }),
-		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return adjust(shop.products[0]) }),
+		bulk(100),
+		bulk(1000, 1, 8), // the largest number of products in a request
+		s.againstBare("adjust many products", ofWrite, shop.adjust),
+		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return shop.products[0].adjust() }),
 	}
 }
 
-const sameIndexes = ", with the same indexes"
-
-// againstIndexed compares the service with a bare handler on tables with the indexes of the service, which the lists of
-// the service need.
-func (s *service) againstIndexed(name string, target float64, next func(*rand.Rand) request) scenario {
-	sc := s.againstBare(name+sameIndexes, target, next)
-	sc.baseline = s.atBare(func(random *rand.Rand) request {
-		r := next(random)
-		r.path = indexedPrefix + r.path
-		return r
-	})
-	return sc
+// adjust adds a piece to the stock.
+func (p sampled) adjust() request {
+	path := fmt.Sprintf("/api/products/%d/inventory/adjust", p.ID)
+	return request{method: "POST", path: path, body: []byte(`{"type":"add","quantity":1}`)}
 }
+
+func (s shop) adjust(random *rand.Rand) request { return s.any(random).adjust() }
 
 // newProduct creates a product.
 func (s shop) newProduct(random *rand.Rand) request {
@@ -110,63 +79,6 @@ func (s shop) upserts(products int, random *rand.Rand) request {
 	return request{method: "POST", path: "/api/products/bulk", body: append(body, "]}"...)}
 }
 
-// importProducts imports files of new products. The bare import reads the same files and inserts the same rows into the
-// tables of a schema. It looks up no references.
-func (s *service) importProducts(products int, suffix, schema string) scenario {
-	insert := bareWriter{schema: schema}.sql(bareInsert)
-	shop := s.shops[large]
-	first, tenant := shop.products[0], tenants.Tenant{ID: shop.id, Timezone: "UTC", Currency: "USD"}
-	eachFile := func(load func(context.Context, []byte) error) work {
-		return func(_ context.Context, n int) (step, error) {
-			random := newRandom(n)
-			return func(ctx context.Context) (int, error) {
-				file := []byte("sku,name,price,cost,quantity,category_name,seller_name,upc,tags\n")
-				for range products {
-					file = fmt.Appendf(file, "BENCH-%d,\"Bench kettle, slate %d\",%d.99,4.20,%d,%s,%s,20%010d,kitchen;gift\n",
-						created.Add(1), random.IntN(90), random.IntN(500), 1+random.IntN(100),
-						first.CategoryName, first.SellerName, random.IntN(1e9))
-				}
-				return http.StatusOK, load(ctx, file)
-			}, nil
-		}
-	}
-	return scenario{
-		name: fmt.Sprintf("import of %d products", products) + suffix, pieces: products,
-		clients: []int{1}, // a tenant has one import at a time
-		work: eachFile(func(ctx context.Context, file []byte) error {
-			dir := fstest.MapFS{"products.csv": {Data: file}}
-			report, err := imports.NewRunner(s.db, tenant, imports.Options{By: tenancy.Operator}).Import(ctx, dir)
-			if err == nil && report.Files[0].Created != products {
-				err = fmt.Errorf("import: %+v, want %d created products", report, products)
-			}
-			return err
-		}),
-		baseline: eachFile(func(ctx context.Context, file []byte) error {
-			rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
-			if err != nil {
-				return err
-			}
-			for batch := range slices.Chunk(rows[1:], importSize) {
-				inserts := make([]bareColumnsOfNew, len(batch))
-				for i, row := range batch {
-					quantity, _ := strconv.ParseInt(row[4], 10, 32)
-					inserts[i] = bareColumnsOfNew{
-						row[0], row[1], bareCents(row[2]), bareCents(row[3]), int32(quantity), first.Category, first.Seller, row[7],
-						"{" + strings.ReplaceAll(row[8], ";", ",") + "}",
-					}
-				}
-				if err := s.bare.send(ctx, shop.id, func(b *pgx.Batch) {
-					b.Queue(insert, append([]any{shop.id}, columns(inserts)...)...)
-				}); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-		against: "bare import", target: target{ratio: ofBulk},
-	}
-}
-
 // bareWrite is a product in a request. The fields after the price are those of a new product.
 type bareWrite struct {
 	SKU        string      `json:"sku"`
@@ -180,8 +92,24 @@ type bareWrite struct {
 	Tags       []string    `json:"tags"`
 }
 
+// bareNew is a new product, in the order of the parameters of bareInsert. Tags are a literal of an array.
+type bareNew struct {
+	SKU, Name            string
+	Price, Cost          int64
+	Quantity             int32
+	CategoryID, SellerID int64
+	UPC, Tags            string
+}
+
+func (w bareWrite) row() bareNew {
+	return bareNew{
+		w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity, w.CategoryID, w.SellerID, w.UPC,
+		"{" + strings.Join(w.Tags, ",") + "}",
+	}
+}
+
 const (
-	bareRows = `
+	bareInsert = `
 		with w as (select id from warehouses where tenant_id = $1 and is_default),
 		p as (
 			insert into bare.products
@@ -189,7 +117,9 @@ const (
 			        upc, tags, search)
 			select $1, sku, name, price, cost, 'active', 'new', quantity, category_id, seller_id, (select id from w),
 			       upc, tags::text[], ' ' || lower(name || ' ' || sku || ' ' || upc)
-			  from %s
+			  from unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[],
+			              $9::text[], $10::text[])
+			       n (sku, name, price, cost, quantity, category_id, seller_id, upc, tags)
 			returning *
 		), tagged as (
 			insert into bare.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
@@ -231,8 +161,7 @@ const (
 			   set price = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp()
 			 where tenant_id = $1 and id = $2
 			returning *
-		), tagged as (` + barePriceOfTags + `), recorded as (` + bareRecordPrices + `)
-		select` + bareColumns + ` from p`
+		), ` + barePriced + ` select` + bareColumns + ` from p`
 	barePrices = `
 		with p as (
 			update bare.products p
@@ -240,26 +169,18 @@ const (
 			  from unnest($2::text[], $3::bigint[]) u (sku, price)
 			 where p.tenant_id = $1 and p.sku = u.sku
 			returning p.*
-		), tagged as (` + barePriceOfTags + `), recorded as (` + bareRecordPrices + `)
-		select id, sku from p`
-	barePriceOfTags = `
+		), ` + barePriced + ` select id, sku from p`
+	// barePriced is the rest of what a new price changes.
+	barePriced = `tagged as (
 			update bare.product_tags t
 			   set price = p.price
 			  from p
-			 where t.tenant_id = $1 and t.product_id = p.id and t.tag = any (p.tags)`
-	bareRecordPrices = `
+			 where t.tenant_id = $1 and t.product_id = p.id and t.tag = any (p.tags)
+		), recorded as (
 			insert into bare.changes (tenant_id, epoch, action, types, changed, ids)
-			select $1, 1, 'updated', '{product}', '{price,updated_at}', array_agg(id::text) from p`
+			select $1, 1, 'updated', '{product}', '{price,updated_at}', array_agg(id::text) from p
+		)`
 )
-
-var (
-	bareCreate = fmt.Sprintf(bareRows, `(values ($2::text, $3::text, $4::bigint, $5::bigint, $6::int, $7::bigint,
-			               $8::bigint, $9::text, $10::text[])) `+bareNew) + bareColumns + ` from p`
-	bareInsert = fmt.Sprintf(bareRows, `unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::int[], $7::bigint[],
-			              $8::bigint[], $9::text[], $10::text[]) `+bareNew) + ` id, sku from p`
-)
-
-const bareNew = `n (sku, name, price, cost, quantity, category_id, seller_id, upc, tags)`
 
 // bareCents reads an amount with two decimals.
 func bareCents(amount string) int64 {
@@ -267,37 +188,20 @@ func bareCents(amount string) int64 {
 	return cents
 }
 
-// bareWriter writes to the tables of a schema.
-type bareWriter struct {
-	*bare
-	schema string
-	prefix string // of the paths
-}
-
-// sql returns a statement for the tables of the schema.
-func (b bareWriter) sql(statement string) string {
-	return strings.ReplaceAll(statement, " bare.", " "+b.schema+".")
-}
-
-func (b bareWriter) create(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b *bare) create(r *http.Request, tenant tenancy.ID) (any, error) {
 	var w bareWrite
 	if err := json.NewDecoder(r.Body).Decode(&w); err != nil {
 		return nil, err
 	}
-	return b.one(r, tenant, b.sql(bareCreate), w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity,
-		w.CategoryID, w.SellerID, w.UPC, w.Tags)
+	return b.one(r, tenant, bareInsert+bareColumns+` from p`, columns([]bareNew{w.row()})...)
 }
 
-func (b bareWriter) patch(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b *bare) patch(r *http.Request, tenant tenancy.ID) (any, error) {
 	var w bareWrite
 	if err := json.NewDecoder(r.Body).Decode(&w); err != nil {
 		return nil, err
 	}
-	return b.one(r, tenant, b.sql(barePrice), chi.URLParam(r, "id"), bareCents(w.Price.String()))
-}
-
-func (b bareWriter) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
-	return b.one(r, tenant, b.sql(bareAdd), chi.URLParam(r, "id"))
+	return b.one(r, tenant, barePrice, chi.URLParam(r, "id"), bareCents(w.Price.String()))
 }
 
 // bareOutcome is a row of the response to a bulk request.
@@ -308,23 +212,13 @@ type bareOutcome struct {
 	ID     int64  `json:"id"`
 }
 
-// bareColumnsOfNew are the arguments of bareInsert. Tags are literals of arrays.
-type bareColumnsOfNew struct {
-	SKU, Name   string
-	Price, Cost int64
-	Quantity    int32
-	CategoryID  int64
-	SellerID    int64
-	UPC, Tags   string
-}
-
 // upsert inserts the products that have a name and changes the prices of the others.
-func (b bareWriter) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b *bare) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	var body struct{ Items []bareWrite }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, err
 	}
-	var inserts []bareColumnsOfNew
+	var inserts []bareNew
 	var skus []string
 	var prices []int64
 	outcomes, indexes := make([]bareOutcome, len(body.Items)), map[string]int{}
@@ -339,10 +233,7 @@ func (b bareWriter) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 			continue
 		}
 		outcomes[indexes[w.SKU]].Status = "created"
-		inserts = append(inserts, bareColumnsOfNew{
-			w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity, w.CategoryID, w.SellerID, w.UPC,
-			"{" + strings.Join(w.Tags, ",") + "}",
-		})
+		inserts = append(inserts, w.row())
 	}
 	collect := func(rows pgx.Rows) error {
 		var id int64
@@ -355,7 +246,7 @@ func (b bareWriter) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	}
 	return bareResponse{true, outcomes, map[string]int{"total": len(outcomes)}},
 		b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-			batch.Queue(b.sql(bareInsert), append([]any{tenant}, columns(inserts)...)...).Query(collect)
-			batch.Queue(b.sql(barePrices), tenant, skus, prices).Query(collect)
+			batch.Queue(bareInsert+` id, sku from p`, append([]any{tenant}, columns(inserts)...)...).Query(collect)
+			batch.Queue(barePrices, tenant, skus, prices).Query(collect)
 		})
 }

@@ -17,9 +17,9 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "api/imports", "api/pages", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage",
-		"migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/limits",
-		"tenancy/db", "tenancy/money", "tenancy/people", "tenancy/tenants", "tenancy/textfill",
+		"api", "api/pages", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage", "migrations", "ratelimit",
+		"reports", "reports/sales", "reports/sums", "tenancy", "tenancy/db", "tenancy/limits", "tenancy/money",
+		"tenancy/people", "tenancy/tenants", "tenancy/textfill",
 	},
 	"cmd/storeroom/config": {"api/pages", "catalog/media", "keys", "ratelimit", "tenancy/db"},
 	"cmd/storeroom/server": {

@@ -29,6 +29,10 @@ select tenant_id, id, created_at, search as text
 
 create index on bench.texts using gin (text gin_trgm_ops);
 
+grant usage on schema bench to storeroom_runtime;
+
+grant select on bench.facets, bench.texts to storeroom_runtime;
+
 vacuum (analyze);
 
 checkpoint;

@@ -5,18 +5,13 @@ delete from inventory_adjustments where id > (select adjustment from bench.gener
 
 delete from products where id > (select product from bench.generated);
 
-do $$
-declare
-	schema text;
-begin
-	foreach schema in array array['bare', 'indexed'] loop
-		execute format('delete from %I.inventory_adjustments where id > (select adjustment from bench.generated)', schema);
-		execute format('delete from %I.stock where product_id > (select product from bench.generated)', schema);
-		execute format('delete from %I.product_tags where product_id > (select product from bench.generated)', schema);
-		execute format('delete from %I.products where id > (select product from bench.generated)', schema);
-	end loop;
-end
-$$;
+delete from bare.inventory_adjustments where id > (select adjustment from bench.generated);
+
+delete from bare.stock where product_id > (select product from bench.generated);
+
+delete from bare.product_tags where product_id > (select product from bench.generated);
+
+delete from bare.products where id > (select product from bench.generated);
 
 delete from idempotency_keys;
 
@@ -55,5 +50,4 @@ set session_replication_role = origin;
 vacuum products, product_tags, low_products, stock, inventory_adjustments, product_counts, facet_counts,
        idempotency_keys, api_keys, orders, order_items, customers, sold_products, sales_rollups, packed_sums,
        monthly_sums, unpacked_sums, packed_customers, unpacked_customers, bare.products, bare.product_tags, bare.stock,
-       bare.inventory_adjustments, indexed.products, indexed.product_tags, indexed.stock,
-       indexed.inventory_adjustments;
+       bare.inventory_adjustments;
