@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // waitsUnderLock are the functions that may wait while they hold a mutex, with the reason.
