@@ -40,8 +40,8 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 				t.Errorf("%s: %+v, want the memory of the process", name, result)
 			}
 		}
-		if p99 := regexp.MustCompile(`import: other tenants: p99 of [1-9]\d+ requests of 10 other tenants: [0-9.]+ ms`); !p99.
-			MatchString(first.String()) {
+		p99 := regexp.MustCompile(`import: other tenants: p99 of [1-9]\d+ requests of 10 other tenants: [0-9.]+ ms`)
+		if !p99.MatchString(first.String()) {
 			t.Errorf("no requests of other tenants beside an import in\n%s", &first)
 		}
 	})

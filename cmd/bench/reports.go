@@ -102,6 +102,7 @@ type aggregation struct {
 func aggregations(shop shop) []aggregation {
 	first, second := shop.categories[0], shop.categories[1]
 	top := "/api/reports/products?per_page=25&from=" + yearFrom + "&to=" + yearTo
+	topOfFirst, topCustomers := fmt.Sprint(top, "&category_id=", first), strings.Replace(top, "products", "customers", 1)
 	inFirst := fmt.Sprintf(" and p.category_id = %d", first)
 	inBoth := fmt.Sprintf(" and p.category_id in (%d, %d)", first, second)
 	inChannel := " and o.channel = '" + busyChannel + "'"
@@ -110,8 +111,8 @@ func aggregations(shop shop) []aggregation {
 	const metrics = `"revenue","units_sold","gross_profit"`
 	all := []aggregation{
 		{"products, top 25", yearFrom, yearTo, always(top), rawProducts(""), 2},
-		{"products, a category", yearFrom, yearTo, always(fmt.Sprint(top, "&category_id=", first)), rawProducts(inFirst), 0},
-		{"customers, top 25", yearFrom, yearTo, always(strings.Replace(top, "products", "customers", 1)), rawCustomers, 1},
+		{"products, a category", yearFrom, yearTo, always(topOfFirst), rawProducts(inFirst), 0},
+		{"customers, top 25", yearFrom, yearTo, always(topCustomers), rawCustomers, 1},
 	}
 	for _, c := range []struct {
 		name, metrics, group, filters, where string
