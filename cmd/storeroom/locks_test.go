@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 // waitsUnderLock are the functions that may wait while they hold a mutex, with the reason.
