@@ -24,18 +24,18 @@ type storedPlan struct {
 }
 
 type storedPart struct {
-	Kind                  string
+	Kind                  changeplan.RowKind
 	Rows, Applied, Undone any
 }
 
 // mustStore computes, applies and undoes a plan, and returns what was stored after each step. Before it applies and
 // undoes the plan, it calls change, as another user who changes the rows.
 func mustStore(
-	t *testing.T, worker *changeplan.Store, tenant tenancy.ID, id int64, change func(to string),
+	t *testing.T, plans changeplan.Plans, tenant tenancy.ID, id int64, change func(to string),
 ) (stored storedPlan) {
 	t.Helper()
 	results := func() (parts []storedPart) {
-		for part, err := range worker.Parts(t.Context(), tenant, id) {
+		for part, err := range plans.Parts(t.Context(), tenant, id) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,28 +46,28 @@ func mustStore(
 	settle := func(err error, want changeplan.State) {
 		t.Helper()
 		if err == nil {
-			err = worker.Claim(t.Context(), tenant, id, nil)
+			err = plans.Claim(t.Context(), tenant, id, nil)
 		}
 		if err == nil {
-			err = worker.Work(t.Context(), tenant, id, nil)
+			err = plans.Work(t.Context(), tenant, id, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan, err := worker.Get(t.Context(), tenant, id); err != nil || plan.State != want {
+		if plan, err := plans.Get(t.Context(), tenant, id); err != nil || plan.State != want {
 			t.Fatalf("the plan is %s, %v, %v, want %s", plan.State, plan.Failure, err, want)
 		}
 	}
 	settle(nil, changeplan.Planned)
-	plan, err := worker.Get(t.Context(), tenant, id)
+	plan, err := plans.Get(t.Context(), tenant, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change("Other")
-	settle(worker.Apply(t.Context(), tenant, tenancy.Operator, id, true), changeplan.Applied)
+	settle(plans.Apply(t.Context(), tenant, tenancy.Operator, id, true), changeplan.Applied)
 	stored = storedPlan{decoded(t, plan.Details), results()}
 	change("Another")
-	settle(worker.Undo(t.Context(), tenant, tenancy.Operator, id), changeplan.Undone)
+	settle(plans.Undo(t.Context(), tenant, tenancy.Operator, id), changeplan.Undone)
 	for i, part := range results() {
 		stored.Parts[i].Undone = part.Applied
 	}
@@ -77,7 +77,7 @@ func mustStore(
 // Ids, digests, the sizes of compressed files and the times at which a test runs differ between databases. The times of
 // its data are in 2025.
 var (
-	ids     = regexp.MustCompile(`"(NewID|ProductID|WarehouseID|CategoryID|Product|ID)": ?[1-9][0-9]*`)
+	ids     = regexp.MustCompile(`"(NewID|ProductID|WarehouseID|CategoryID|Product|ID|id)": ?[1-9][0-9]*`)
 	facts   = regexp.MustCompile(`"(Orders|Refunds|Cancellations)": ?\[[0-9, ]*\]`)
 	sizes   = regexp.MustCompile(`"size": ?[0-9]+`)
 	digests = regexp.MustCompile(`"Content": ?"[^"]*"`)
@@ -104,7 +104,7 @@ func storedPlans(t *testing.T) map[string]storedPlan {
 	d := dbtest.New(t)
 	tenant, other := d.MustTenant(t, "shop"), d.MustTenant(t, "other")
 	worker := changeplan.New(d.DB, imports.Kinds(d.DB, imports.Pictures{}))
-	jobs, changes := imports.NewJobs(d.DB, worker), imports.NewChanges(d.DB, worker)
+	jobs, changes := imports.NewJobs(worker), imports.NewChanges(worker)
 	fill := shop{d, catalog.New(d.DB), sales.New(d.DB), tenant.ID, tenant}
 	fill.mustImport(t, directory(
 		"products.csv", "sku,name,price,quantity,tags\nMUG,Mug,9.00,4,blue\nKEPT,Kept,1.00,1,\n",
@@ -132,7 +132,7 @@ func storedPlans(t *testing.T) map[string]storedPlan {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return mustStore(t, worker, of.tenant, id, renameCustomer)
+		return mustStore(t, jobs.Plans, of.tenant, id, renameCustomer)
 	}
 	plans := map[string]storedPlan{
 		"own files": ofFiles(fill,
@@ -164,7 +164,7 @@ func storedPlans(t *testing.T) map[string]storedPlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans["a change of a filter"] = mustStore(t, worker, tenant.ID, id, func(string) {})
+	plans["a change of a filter"] = mustStore(t, changes.Plans, tenant.ID, id, func(string) {})
 	id, err = changes.CreateRows(t.Context(), tenant.ID, tenancy.Operator, "rows",
 		func(yield func(int, catalog.Row) error) error {
 			for i, row := range []catalog.Changes{
@@ -182,7 +182,7 @@ func storedPlans(t *testing.T) map[string]storedPlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans["rows of a request"] = mustStore(t, worker, tenant.ID, id, renameProducts)
+	plans["rows of a request"] = mustStore(t, changes.Plans, tenant.ID, id, renameProducts)
 	return plans
 }
 
