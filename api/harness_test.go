@@ -101,7 +101,7 @@ func (a *testAPI) serve(t testing.TB, db *db.DB, change ...func(*Server)) {
 	changes := feed.New(db, feed.MinRetention)
 	a.plans = changeplan.New(db, imports.Kinds(db, imports.Pictures{}))
 	a.server = New(Options{
-		DB: db, Imports: imports.NewJobs(db, a.plans), Changes: imports.NewChanges(db, a.plans),
+		DB: db, Imports: imports.NewJobs(a.plans), Changes: imports.NewChanges(a.plans),
 		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
 		Usage: recorder, Feed: changes, Webhooks: webhooks.New(db, changes, true),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,

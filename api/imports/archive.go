@@ -419,12 +419,12 @@ func (a *archive) replace(r *Record) {
 }
 
 // exists remembers that a row exists in the tenant.
-func (a *archive) exists(r Record, id int64) {
+func (a *archive) exists(r *Record) {
 	switch {
-	case id <= 0 || r.OldID == 0:
+	case r.storedID <= 0 || r.OldID == 0:
 	case r.Kind == Product:
-		a.ids["products"].set(r.OldID, id)
+		a.ids["products"].set(r.OldID, r.storedID)
 	default:
-		a.ids[string(referenceKinds[r.Kind])].set(r.OldID, id)
+		a.ids[string(referenceKinds[r.Kind])].set(r.OldID, r.storedID)
 	}
 }

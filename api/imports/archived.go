@@ -184,7 +184,8 @@ func (a *archiveReader) reference(c cells) Record {
 	if problem != "" {
 		c.refuse("name", "%s", problem)
 	}
-	r := Record{Kind: c.kind, Key: name, Rows: []Row{c.row()}, Name: name, OldID: c.number("id"), Invalid: c.invalid}
+	r := c.newRecord(c.kind, name)
+	r.Name, r.OldID = name, c.number("id")
 	if r.IsDefault = c.kind == Warehouse && c.flag("is_default"); r.IsDefault && a.archive.timezone != "" {
 		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf(
 			"the archive is of a tenant in the time zone %s: the days of reports differ", a.archive.timezone)})
@@ -253,9 +254,9 @@ func (a *archiveReader) product(c cells) Record {
 		WarehouseName: ownField(c, "warehouse_name", ownText),
 		Archived:      &catalog.Archived{CreatedAt: c.past("created_at")},
 	}
-	return Record{
-		Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, OldID: c.number("id"), Invalid: c.invalid,
-	}
+	r := c.newRecord(Product, c.key("sku"))
+	r.Product, r.OldID = p, c.number("id")
+	return r
 }
 
 // past returns a time that cannot be in the future.

@@ -26,7 +26,8 @@ func (a *archiveReader) readOrders() error {
 	defer items.rows.rows.Close()
 	for !orders.end {
 		c, number := orders.cells, orders.plain("number")
-		r := Record{Kind: Order, Key: c.key("number"), Rows: []Row{c.row()}, Order: newOwnOrder(c), Invalid: c.invalid}
+		r := c.newRecord(Order, c.key("number"))
+		r.Order = newOwnOrder(c)
 		r.Order.Number, r.Order.Content, r.Order.Short = number, c.digest(), c.flag("short")
 		kept := group{}
 		kept.add(c)
@@ -49,11 +50,7 @@ func (a *archiveReader) readOrders() error {
 			return err
 		}
 		if at.Set {
-			err := a.record(Record{
-				Kind: Cancellation, Key: r.Key, Rows: r.Rows[:1], Invalid: c.invalid,
-				Cancellation: &sales.Cancellation{OrderNumber: number, CancelledAt: &at.Value},
-			})
-			if err != nil {
+			if err := a.record(r.cancellation(at.Value, c.invalid)); err != nil {
 				return err
 			}
 		}
@@ -113,7 +110,9 @@ func (a *archiveReader) refunds() func(cells) Record {
 			refund.Before = before[key]
 			before[key]++
 		}
-		return Record{Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, Invalid: c.invalid}
+		r := c.newRecord(Refund, c.key("order_number"))
+		r.Refund = refund
+		return r
 	}
 }
 

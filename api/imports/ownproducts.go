@@ -32,7 +32,9 @@ func ownReference(r *reading, g group) []Record {
 	if len(c.invalid) == 0 {
 		ids[id] = name
 	}
-	return []Record{{Kind: c.kind, Rows: []Row{c.row()}, Name: name, Invalid: c.invalid}}
+	record := c.newRecord(c.kind, "")
+	record.Name = name
+	return []Record{record}
 }
 
 func ownProduct(r *reading, g group) []Record {
@@ -42,8 +44,8 @@ func ownProduct(r *reading, g group) []Record {
 	p.CategoryName = r.ownReferenceName(c, "category", Category)
 	p.SellerName = r.ownReferenceName(c, "seller", Seller)
 	p.WarehouseName = r.ownReferenceName(c, "warehouse", Warehouse)
-	record := Record{Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, Invalid: c.invalid}
-	record.Notes = r.checkBarcode(c, &p.Changes)
+	record := c.newRecord(Product, c.key("sku"))
+	record.Product, record.Notes = p, r.checkBarcode(c, &p.Changes)
 	p.ImageURLs = c.ownImages(&record.Notes)
 	return []Record{record}
 }
@@ -100,7 +102,9 @@ func ownStock(_ *reading, g group) []Record {
 	}
 	p := &catalog.PlanRow{Stock: []catalog.StockOf{stock}}
 	p.SKU = ownField(c, "sku", ownText)
-	return []Record{{Kind: Stock, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, Invalid: c.invalid}}
+	record := c.newRecord(Stock, c.key("sku"))
+	record.Product = p
+	return []Record{record}
 }
 
 // checkBarcode reports zeros that a spreadsheet has removed from a barcode, and restores them if that is set.

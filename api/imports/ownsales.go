@@ -13,9 +13,9 @@ func ownChannel(_ *reading, g group) []Record {
 	c := g.rows[0]
 	c.require("identifier", "label")
 	channel := &sales.Channel{Identifier: c.id("identifier"), Label: c.plain("label")}
-	return []Record{{
-		Kind: Channel, Key: c.key("identifier"), Rows: []Row{c.row()}, Channel: channel, Invalid: c.invalid,
-	}}
+	record := c.newRecord(Channel, c.key("identifier"))
+	record.Channel = channel
+	return []Record{record}
 }
 
 func ownCustomer(_ *reading, g group) []Record {
@@ -24,7 +24,9 @@ func ownCustomer(_ *reading, g group) []Record {
 	customer := &sales.Customer{
 		ID: c.id("id"), Name: optional(c.plain("name")), Email: optional(c.plain("email")),
 	}
-	return []Record{{Kind: Customer, Key: c.key("id"), Rows: []Row{c.row()}, Customer: customer, Invalid: c.invalid}}
+	record := c.newRecord(Customer, c.key("id"))
+	record.Customer = customer
+	return []Record{record}
 }
 
 // ownOrder reads the rows of an order in orders and order_items. Those of orders come first. A second order with the
@@ -38,7 +40,7 @@ func ownOrder(r *reading, g group) []Record {
 		if c.items {
 			column = "order_number"
 		}
-		record := Record{Kind: Order, Key: c.key(column), Rows: []Row{c.row()}, Invalid: c.invalid}
+		record := c.newRecord(Order, c.key(column))
 		switch {
 		case c.items && g.number == "":
 			c.refuse(column, "is required")
@@ -70,10 +72,7 @@ func ownOrder(r *reading, g group) []Record {
 	first.Omitted = g.omitted
 	records := append(others, *first)
 	if at := ownField(g.rows[0], "cancelled_at", ownTime); at.Set {
-		records = append(records, Record{
-			Kind: Cancellation, Key: first.Key, Rows: first.Rows[:1], Invalid: tenancy.InvalidError{},
-			Cancellation: &sales.Cancellation{OrderNumber: first.Order.Number, CancelledAt: &at.Value},
-		})
+		records = append(records, first.cancellation(at.Value, tenancy.InvalidError{}))
 	}
 	return records
 }
@@ -168,9 +167,8 @@ func ownRefunds(_ *reading, g group) []Record {
 		if len(c.invalid["refunded_at"]) == 0 {
 			refund.RefundedAt = &at.Value
 		}
-		record := Record{
-			Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, AsStored: true, Invalid: c.invalid,
-		}
+		record := c.newRecord(Refund, c.key("order_number"))
+		record.Refund, record.AsStored = refund, true
 		if refund.Reference == nil && len(c.invalid) == 0 {
 			var made string
 			made, record.Nth = equal.next("import:", refund.OrderNumber, at.Value, *amount)

@@ -104,7 +104,7 @@ func (s *pictures) close() {
 }
 
 // images stores the pictures of a planned product. An image that cannot be stored is left out with a note.
-func (p *planner) images(ctx context.Context, row *PlannedRow) error {
+func (p *planner) images(ctx context.Context, row *Record) error {
 	archived := row.Product.Archived
 	if archived == nil || len(archived.Images) == 0 {
 		return nil

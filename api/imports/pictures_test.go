@@ -185,7 +185,7 @@ func TestAnArchiveRestoresAPictureThatIsLargerThanAnUpload(t *testing.T) {
 // planNotes returns the notes of the rows of the first plan.
 func (s shop) planNotes(t *testing.T) (notes []string) {
 	t.Helper()
-	jobs := imports.NewJobs(s.DB, changeplan.New(s.DB, map[string]changeplan.Kind{
+	jobs := imports.NewJobs(changeplan.New(s.DB, map[string]changeplan.Kind{
 		imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{}),
 	}))
 	plan, err := db.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
@@ -193,12 +193,12 @@ func (s shop) planNotes(t *testing.T) (notes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := jobs.Rows(t.Context(), s.tenant, plan.ID, imports.RowFilter{Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10}})
+	rows, err := jobs.Rows(t.Context(), s.tenant, plan.ID, changeplan.RowFilter{Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range rows.Items {
-		notes = append(notes, row.Notes...)
+		notes = append(notes, row.NoteTexts()...)
 	}
 	return notes
 }
@@ -230,7 +230,7 @@ func TestPicturesLetOthersGoFirst(t *testing.T) {
 		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1 << 30, Turn: 1,
 	})
 	worker, other := changeplan.New(s.DB, kinds), s.other(t, "other")
-	j := jobs{s.Database, imports.NewJobs(s.DB, worker), other.of, worker}
+	j := jobs{s.Database, imports.NewJobs(worker), other.of, worker}
 	id, err := j.Create(t.Context(), other.of, tenancy.Operator, form(t, imports.Settings{}, "a.zip", string(s.mustArchive(t, from))))
 	turns := 0
 	for err = errors.Join(err, changeplan.ErrPaused); errors.Is(err, changeplan.ErrPaused) && turns < 10; turns++ {
@@ -275,7 +275,7 @@ func TestPicturesOfPlansCountAndAreReleased(t *testing.T) {
 	worker := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{
 		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1,
 	})})
-	j := jobs{s.Database, imports.NewJobs(s.DB, worker), s.MustTenant(t, "other"), worker}
+	j := jobs{s.Database, imports.NewJobs(worker), s.MustTenant(t, "other"), worker}
 	var size int64 // of the stored picture
 	want := func(when string, files int, reserved int64) {
 		t.Helper()

@@ -88,7 +88,7 @@ func newSite(t testing.TB, base string) *site {
 	s.Options = Options{
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
 		Catalog: catalog.New(s.Database.DB), Sales: sales.New(s.Database.DB), Reports: reports.New(s.Database.DB),
-		Imports: imports.NewJobs(s.Database.DB, plans), Changes: imports.NewChanges(s.Database.DB, plans),
+		Imports: imports.NewJobs(plans), Changes: imports.NewChanges(plans),
 		Webhooks: webhooks.New(s.Database.DB, feed.New(s.Database.DB, feed.MinRetention), true),
 		Limiter:  limiter, BaseURL: at,
 		Address:  func(r *http.Request) string { return s.mark + r.RemoteAddr },

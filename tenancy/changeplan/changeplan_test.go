@@ -32,12 +32,12 @@ type names struct {
 	// Each may be nil. hurt is called after a part has written.
 	hurt    func(ctx context.Context, part changeplan.Part) error
 	changed []tenancy.Kept
-	skips   int32 // the rows that Apply skips in each part
+	skips   int64 // the rows that Apply skips in each part
 	plans   func(ctx context.Context, tenant tenancy.ID)
 }
 
-// PlanFiles adds one part for each line of the files. A line "?" means that the user must say more.
-func (n *names) PlanFiles(
+// Plan adds one part for each line of the files. A line "?" means that the user must say more.
+func (n *names) Plan(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
 ) ([]byte, bool, error) {
 	if n.plans != nil {
@@ -115,7 +115,9 @@ func (n *names) write(
 		err = n.hurt(ctx, part)
 	}
 	if n.skips > 0 {
-		return changeplan.Result{Skipped: n.skips, Data: []byte(`{"Kept":[{"key":"A","reason":"has changed since"}]}`)}, err
+		return changeplan.Result{
+			Counts: changeplan.Counts{Skipped: n.skips}, Data: []byte(`{"Kept":[{"key":"A","reason":"has changed since"}]}`),
+		}, err
 	}
 	return changeplan.Result{Counts: changeplan.Counts{Created: 1}, Data: []byte(`"done"`)}, err
 }
@@ -130,14 +132,14 @@ type setup struct {
 	*dbtest.Database
 	tenant tenancy.ID
 	kind   *names
-	*changeplan.Store
+	changeplan.Plans
 }
 
 func newSetup(t *testing.T) setup {
 	t.Helper()
 	d := dbtest.New(t)
 	kind := &names{db: d.DB}
-	return setup{d, d.MustTenant(t, "acme").ID, kind, newStore(d, kind)}
+	return setup{d, d.MustTenant(t, "acme").ID, kind, newStore(d, kind).Of("names")}
 }
 
 func newStore(d *dbtest.Database, kind *names) *changeplan.Store {
@@ -846,6 +848,29 @@ func TestAPanicFailsThePlan(t *testing.T) {
 	s.mustBe(t, s.tenant, id, changeplan.Failed, 0)
 	if n := s.files(t); n != 0 {
 		t.Errorf("the failed plan has %d chunks of files, want none", n)
+	}
+}
+
+// The plan is deleted before its worker panics, so that the worker cannot read which plan has failed.
+func TestAPanicOfADeletedPlanFailsNoOther(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustUpload(t, "a")
+	s.kind.hurt = func(ctx context.Context, _ changeplan.Part) error {
+		if _, err := s.MustSuperAt(t, s.tenant).Exec(ctx, `delete from change_plans where id = $1`, id); err != nil {
+			t.Error(err)
+		}
+		panic("hurt")
+	}
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Work(t.Context(), s.tenant, id, nil)
+	if !errors.Is(err, tenancy.ErrNotFound) || !strings.Contains(err.Error(), "panic: hurt") {
+		t.Fatalf("the work returns %v, want the panic, and that the plan does not exist", err)
+	}
+	if strings.Contains(err.Error(), "plan 0") {
+		t.Errorf("the work returns %v, which names a plan that never existed", err)
 	}
 }
 

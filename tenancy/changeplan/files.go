@@ -161,21 +161,6 @@ func storeFile(
 	}
 }
 
-// PlanAgain returns a plan to the state planning, with other details than before. A worker computes it again from its
-// files. If another caller has changed the details in the meantime, it returns ErrState.
-func (s *Store) PlanAgain(ctx context.Context, tenant tenancy.ID, id int64, before, details []byte) error {
-	err := s.change(ctx, tenant, id, `
-		update change_plans p
-		   set state = 'planning', details = $3, failure = null, planned_at = null
-		 where tenant_id = $1
-		   and id = $2
-		   and state in ('needs_mapping', 'planned')
-		   and details = $4
-		   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, details, before)
-	s.wakeUp()
-	return wrap(err, "plan %d again", id)
-}
-
 // deleteFiles begins a statement that changes a plan that no longer needs its files.
 const deleteFiles = `
 		with files as (
@@ -270,7 +255,7 @@ func (s *Store) planParts(
 		return nil, false, err
 	}
 	stored := int64(0)
-	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
+	return kind.Plan(ctx, tenant, plan, files, func(part Part) error {
 		rows := compress(part.Rows)
 		switch stored += int64(len(rows)); {
 		case stored > s.maxPlanBytes:

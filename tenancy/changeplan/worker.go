@@ -304,7 +304,7 @@ func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error
 // errLong ends work that takes longer than the turn of a tenant and cannot be continued later.
 var errLong = errors.New("the plan takes longer than a turn")
 
-// ErrPaused ends PlanFiles before the plan is complete, so that plans of other tenants can have the worker. PlanFiles is
+// ErrPaused ends Kind.Plan before the plan is complete, so that plans of other tenants can have the worker. Kind.Plan is
 // called again in a later turn, with the details that it returned, if any, and must continue where it was.
 var ErrPaused = errors.New("the plan continues in a later turn")
 

@@ -109,7 +109,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	changes := feed.New(s.DB, feed.MinRetention)
 	hooks := webhooks.New(s.DB, changes, true)
 	server := api.New(api.Options{
-		Imports: imports.NewJobs(s.DB, plans), Changes: imports.NewChanges(s.DB, plans),
+		Imports: imports.NewJobs(plans), Changes: imports.NewChanges(plans),
 		Feed: changes, Webhooks: hooks,
 		DB: s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
 		Usage: recorder, Limiter: limiter, Media: media.Open("file://" + s.mediaDir),

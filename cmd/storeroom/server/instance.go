@@ -135,8 +135,8 @@ func (i *instance) createServer(
 		Reports: reportStore,
 		Keys:    i.keys,
 		Usage:   i.usage,
-		Imports: imports.NewJobs(i.db, plans),
-		Changes: imports.NewChanges(i.db, plans),
+		Imports: imports.NewJobs(plans),
+		Changes: imports.NewChanges(plans),
 		Limiter: i.limiter,
 		Ready:   i.ready,
 
