@@ -10,7 +10,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -194,7 +194,7 @@ func (s *source) unguard(cell string) string {
 	if s.table.Sheets() != nil && !hasReasons(s.Header) {
 		return cell
 	}
-	return csvcell.Unguard(cell)
+	return export.Unguard(cell)
 }
 
 // plain returns a text as it was exported.

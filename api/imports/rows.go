@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -318,9 +318,9 @@ func guarded(file File, row []string, columns int) []string {
 	isOwn := slices.Contains(Files, file.Format) && (file.Sheet == "" || hasReasons(file.Header))
 	for i, cell := range cells {
 		if isOwn { // other systems do not guard cells
-			cell = csvcell.Unguard(cell)
+			cell = export.Unguard(cell)
 		}
-		cells[i] = csvcell.Guard(cell)
+		cells[i] = export.Guard(cell)
 	}
 	for len(cells) < columns {
 		cells = append(cells, "")

@@ -41,9 +41,9 @@ var allowedImports = map[string][]string{
 	},
 	"api/docs": {},
 	"api/imports": {
-		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy",
-		"tenancy/admission", "tenancy/changeplan", "tenancy/csvcell", "tenancy/db", "tenancy/idempotency",
-		"tenancy/money", "tenancy/paging", "tenancy/tenants", "tenancy/webhooks",
+		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/export", "reports/sales", "tenancy",
+		"tenancy/admission", "tenancy/changeplan", "tenancy/db", "tenancy/idempotency", "tenancy/money",
+		"tenancy/paging", "tenancy/tenants", "tenancy/webhooks",
 	},
 	"api/imports/table": {"tenancy", "tenancy/money"},
 	"api/pages": {
@@ -62,7 +62,7 @@ var allowedImports = map[string][]string{
 	"keys":               {"tenancy", "tenancy/db", "tenancy/tenants"},
 	"keys/usage":         {"keys", "tenancy", "tenancy/db", "tenancy/tenants"},
 	"reports":            {"reports/sums", "tenancy", "tenancy/db", "tenancy/money", "tenancy/tenants"},
-	"reports/export":     {"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money"},
+	"reports/export":     {"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/money"},
 	"reports/sales": {
 		"catalog", "reports/sums", "tenancy", "tenancy/db", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 		"tenancy/searchtext", "tenancy/tenants", "tenancy/textfill",
@@ -71,7 +71,6 @@ var allowedImports = map[string][]string{
 	"tenancy":             {},
 	"tenancy/admission":   {"tenancy/threads"},
 	"tenancy/changeplan":  {"tenancy", "tenancy/db", "tenancy/paging", "tenancy/tenants", "tenancy/threads"},
-	"tenancy/csvcell":     {},
 	"tenancy/db":          {"tenancy", "tenancy/admission"},
 	"tenancy/db/dbtest":   {"migrations", "tenancy", "tenancy/db", "tenancy/tenants"},
 	"tenancy/feed":        {"tenancy", "tenancy/db"},
@@ -113,7 +112,6 @@ var domain = []string{
 	"reports/sums",
 	"tenancy",
 	"tenancy/changeplan",
-	"tenancy/csvcell",
 	"tenancy/db",
 	"tenancy/feed",
 	"tenancy/idempotency",
