@@ -13,11 +13,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	archives "github.com/storeroom/storeroom/api/archive"
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -27,9 +27,8 @@ const (
 	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too
 	// large.
 	maxListed     = 200_000
-	maxArchiveIDs = 2_000_000                   // different ids of all tables, 16 bytes each
-	ledgerName    = "inventory_adjustments.csv" // is not read
-	maxQuoted     = 100                         // characters of names in errors
+	maxArchiveIDs = 2_000_000 // different ids of all tables, 16 bytes each
+	maxQuoted     = 100       // characters of names in errors
 	// Other columns than those of our files are ignored.
 	maxArchiveColumns = 100
 )
@@ -175,12 +174,16 @@ func (a *archive) verify(ctx context.Context, file *table.Archive) error {
 	for _, f := range a.manifest.Files {
 		listed[f.Name] = f
 	}
-	for _, name := range append(slices.Sorted(maps.Keys(archiveFiles)), strings.TrimSuffix(ledgerName, ".csv")) {
+	expected := []string{export.LedgerFile.Name}
+	for _, f := range archiveFiles {
+		expected = append(expected, f.name)
+	}
+	for _, name := range expected {
 		if _, exists := listed[name+".csv"]; !exists {
 			return fmt.Errorf("%s.csv is missing in %s", name, archives.ManifestName)
 		}
 	}
-	if len(a.manifest.Files) != len(archiveFiles)+1 {
+	if len(a.manifest.Files) != len(expected) {
 		return fmt.Errorf("%s has other files than those of version %d", archives.ManifestName, archives.Version)
 	}
 	for _, p := range a.manifest.Pictures {
@@ -242,7 +245,7 @@ func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
 func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Archive) error {
 	a.ids = map[string]*newIDs{"sold_products": {}, "products": {}, "categories": {}, "sellers": {}, "warehouses": {}}
 	for _, f := range a.manifest.Files {
-		if f.Name == ledgerName {
+		if base(f.Name) == export.LedgerFile.Name {
 			continue
 		}
 		t, err := file.File(f.Name)
@@ -250,7 +253,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 			return err
 		}
 		s := &source{File: File{Name: t.Name, Size: t.Size}, table: t, zone: r.tenant.Timezone}
-		if err := s.useArchived(archiveFiles[base(f.Name)]); err != nil {
+		if err := s.useArchived(formatOf(archiveFiles, base(f.Name))); err != nil {
 			return err
 		}
 		observed := *s.format
@@ -278,7 +281,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 }
 
 // useArchived sets the format of a file of an archive. Columns that are not known are ignored.
-func (s *source) useArchived(f *ownFile) error {
+func (s *source) useArchived(f *format) error {
 	rows, err := s.table.Open()
 	if err != nil {
 		return s.readError(0, err)
@@ -292,13 +295,7 @@ func (s *source) useArchived(f *ownFile) error {
 	if len(s.Header) > maxArchiveColumns {
 		return fmt.Errorf("%s has more than %d columns", s.Name, maxArchiveColumns)
 	}
-	for _, column := range f.names {
-		if !slices.Contains(s.Header, column) {
-			return fmt.Errorf("%s line 1: column %s is missing", s.Name, column)
-		}
-	}
-	s.use(&f.format, func(column string) string { return column })
-	return nil
+	return s.useOwn(f, 1)
 }
 
 // collect adds the ids of a row. last is the id of the row before.

@@ -154,7 +154,7 @@ func (r *sourceRows) convertNumbers(row table.Row) {
 		cell := &row.Cells[i]
 		switch {
 		case !row.Numeric[i]:
-		case r.isExact && strings.HasSuffix(r.Header[i], "_at"):
+		case r.types[i] == timeColumn:
 			at, err := time.Parse(time.DateTime, *cell)
 			if err != nil {
 				at, err = time.Parse(time.DateOnly, *cell)
