@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,58 +22,17 @@ import (
 )
 
 const (
-	maxManifest = 32 << 20
-	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too
-	// large.
-	maxListed     = 200_000
+	maxManifest   = 32 << 20
 	maxArchiveIDs = 2_000_000 // different ids of all tables, 16 bytes each
 	maxQuoted     = 100       // characters of names in errors
 	// Other columns than those of our files are ignored.
 	maxArchiveColumns = 100
 )
 
-// manifest lists the content of an archive.
-type manifest struct {
-	Format          string
-	Version         int
-	Tenant          struct{ Timezone, Currency string }
-	Files, Pictures archivedFiles
-}
-
-type archivedFile struct {
-	Name   string
-	Bytes  int64
-	SHA256 string
-	Rows   int // of a CSV file
-}
-
-// archivedFiles is a list in a manifest.
-type archivedFiles []archivedFile
-
-// UnmarshalJSON implements json.Unmarshaler. An element can need much more memory than its text.
-func (all *archivedFiles) UnmarshalJSON(text []byte) error {
-	in := json.NewDecoder(bytes.NewReader(text))
-	if start, err := in.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("a list of files is not an array")
-	}
-	*all = nil
-	for in.More() {
-		var f archivedFile
-		if err := in.Decode(&f); err != nil {
-			return err
-		}
-		if len(*all) == maxListed {
-			return fmt.Errorf("a list has more than %d files", maxListed)
-		}
-		*all = append(*all, f)
-	}
-	return nil
-}
-
 // archive is an archive that is read and planned. Its ids are those of the exported tenant until the planner replaces
 // them.
 type archive struct {
-	manifest manifest
+	manifest archives.Manifest
 	open     func() (*table.Archive, error)
 	space    *table.Space
 	sources  map[string]*source // by the name of the file, without .csv
@@ -170,9 +128,9 @@ var pictureName = regexp.MustCompile(`^images/[A-Za-z0-9_-]{1,100}(\.[A-Za-z0-9]
 
 // verify compares the entries with the manifest.
 func (a *archive) verify(ctx context.Context, file *table.Archive) error {
-	listed := map[string]archivedFile{}
+	listed := map[string]archives.Picture{}
 	for _, f := range a.manifest.Files {
-		listed[f.Name] = f
+		listed[f.Name] = archives.Picture{Name: f.Name, Bytes: f.Bytes, SHA256: f.SHA256}
 	}
 	expected := []string{export.LedgerFile.Name}
 	for _, f := range archiveFiles {
@@ -201,7 +159,7 @@ func (a *archive) verify(ctx context.Context, file *table.Archive) error {
 			return fmt.Errorf("%q is not in %s", shorten(name, maxQuoted), archives.ManifestName)
 		}
 		delete(listed, name)
-		if err := f.verify(ctx, file); err != nil {
+		if err := verifyEntry(ctx, file, f); err != nil {
 			return fmt.Errorf("%s %w", name, err)
 		}
 	}
@@ -211,8 +169,8 @@ func (a *archive) verify(ctx context.Context, file *table.Archive) error {
 	return nil
 }
 
-func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
-	content, err := file.Open(f.Name)
+func verifyEntry(ctx context.Context, file *table.Archive, listed archives.Picture) error {
+	content, err := file.Open(listed.Name)
 	if err != nil {
 		return err
 	}
@@ -232,10 +190,10 @@ func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
 			return fmt.Errorf("is damaged: %w", err)
 		}
 	}
-	if size != f.Bytes {
-		return fmt.Errorf("is damaged: it has %d bytes instead of %d", size, f.Bytes)
+	if size != listed.Bytes {
+		return fmt.Errorf("is damaged: it has %d bytes instead of %d", size, listed.Bytes)
 	}
-	if hex.EncodeToString(hash.Sum(nil)) != f.SHA256 {
+	if hex.EncodeToString(hash.Sum(nil)) != listed.SHA256 {
 		return fmt.Errorf("is damaged: its SHA-256 differs from the one in %s", archives.ManifestName)
 	}
 	return nil
@@ -270,7 +228,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 		if problem != nil {
 			return problem
 		}
-		if s.Rows != f.Rows {
+		if int64(s.Rows) != f.Rows {
 			return fmt.Errorf("%s is damaged: it has %d rows instead of %d", s.Name, s.Rows, f.Rows)
 		}
 		s.decide(r.settings)
