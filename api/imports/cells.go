@@ -162,6 +162,14 @@ func optional(text string) *string {
 	return &text
 }
 
+// orZero returns the zero value for nil.
+func orZero[T any](value *T) T {
+	if value == nil {
+		return *new(T)
+	}
+	return *value
+}
+
 // clean returns a text that can be stored as JSON.
 func clean(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")

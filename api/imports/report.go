@@ -76,10 +76,10 @@ func newReporter(files []File, refused func(Refusal)) *reporter {
 
 // sequenceOf returns the position of one of our own files. Others follow.
 func sequenceOf(f File) int {
-	if i := slices.Index(Files, f.Format); i >= 0 {
+	if i := slices.IndexFunc(ownFiles, func(own *format) bool { return own.name == f.Format }); i >= 0 {
 		return i
 	}
-	return len(Files)
+	return len(ownFiles)
 }
 
 // addPart adds a stored part.

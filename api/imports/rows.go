@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 // RefusedFile returns the name of the file that WriteRefused writes.
@@ -46,13 +46,8 @@ func (i Import) HasCustomers() bool {
 // fileKinds are the kinds of rows by format.
 var fileKinds = sync.OnceValue(func() map[string]Kind {
 	kinds := map[string]Kind{}
-	for _, f := range append([]*format{sheetProducts, sheetOrders}, formats...) {
+	for _, f := range slices.Concat([]*format{sheetProducts, sheetOrders}, formats, archiveFiles, ownFiles) {
 		kinds[f.name] = f.kind
-	}
-	for _, files := range []map[string]*ownFile{archiveFiles, ownFiles} {
-		for name, f := range files {
-			kinds[name] = f.kind
-		}
 	}
 	return kinds
 })
@@ -141,12 +136,12 @@ func guarded(file File, row []string, columns int) []string {
 	if len(cells) == len(file.Header) {
 		cells = cells[:columns] // without an earlier reason
 	}
-	isOwn := slices.Contains(Files, file.Format) && (file.Sheet == "" || hasReasons(file.Header))
+	isOwn := formatOf(ownFiles, file.Format) != nil && (file.Sheet == "" || hasReasons(file.Header))
 	for i, cell := range cells {
 		if isOwn { // other systems do not guard cells
-			cell = csvcell.Unguard(cell)
+			cell = export.Unguard(cell)
 		}
-		cells[i] = csvcell.Guard(cell)
+		cells[i] = export.Guard(cell)
 	}
 	for len(cells) < columns {
 		cells = append(cells, "")

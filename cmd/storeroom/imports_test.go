@@ -41,9 +41,9 @@ var allowedImports = map[string][]string{
 	},
 	"api/docs": {},
 	"api/imports": {
-		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy",
-		"tenancy/limits", "tenancy/changeplan", "tenancy/csvcell", "tenancy/db", "tenancy/idempotency",
-		"tenancy/money", "tenancy/paging", "tenancy/tenants", "tenancy/webhooks",
+		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/export", "reports/sales", "tenancy",
+		"tenancy/limits", "tenancy/changeplan", "tenancy/db", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+		"tenancy/tenants", "tenancy/webhooks",
 	},
 	"api/imports/table": {"tenancy", "tenancy/money"},
 	"api/pages": {
@@ -64,7 +64,7 @@ var allowedImports = map[string][]string{
 	"keys/usage":         {"keys", "tenancy", "tenancy/db", "tenancy/tenants"},
 	"reports":            {"reports/sums", "tenancy", "tenancy/db", "tenancy/money", "tenancy/tenants"},
 	"reports/export": {
-		"catalog", "reports", "reports/sales", "tenancy/csvcell", "tenancy/limits", "tenancy/money", "tenancy/spool",
+		"catalog", "reports", "reports/sales", "tenancy/limits", "tenancy/money", "tenancy/spool",
 	},
 	"reports/sales": {
 		"catalog", "reports/sums", "tenancy", "tenancy/db", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
@@ -75,7 +75,6 @@ var allowedImports = map[string][]string{
 	"tenancy/limits":      {},
 	"tenancy/spool":       {"tenancy/limits"},
 	"tenancy/changeplan":  {"tenancy", "tenancy/db", "tenancy/limits", "tenancy/paging", "tenancy/tenants"},
-	"tenancy/csvcell":     {},
 	"tenancy/db":          {"tenancy", "tenancy/limits"},
 	"tenancy/db/dbtest":   {"migrations", "tenancy", "tenancy/db", "tenancy/tenants"},
 	"tenancy/feed":        {"tenancy", "tenancy/db"},
@@ -116,7 +115,6 @@ var domain = []string{
 	"reports/sums",
 	"tenancy",
 	"tenancy/changeplan",
-	"tenancy/csvcell",
 	"tenancy/db",
 	"tenancy/feed",
 	"tenancy/idempotency",
@@ -126,7 +124,6 @@ var domain = []string{
 	"tenancy/searchtext",
 	"tenancy/tenants",
 	"tenancy/textfill",
-	"tenancy/threads",
 }
 
 type goPackage struct {

@@ -86,7 +86,7 @@ select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.qua
 --       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 --       Index Scan using sold_products_pkey on sold_products (SubPlan)
 
-select r.id, r.refunded_at, r.amount, r.reference, r.content, coalesce(r.tax, 0) as tax,
+select r.id, r.refunded_at, r.amount, r.reference, r.created_at, r.content, coalesce(r.tax, 0) as tax,
        coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units,
        (select number from orders where tenant_id = $1 and id = r.order_id) as order_number
   from refunds r

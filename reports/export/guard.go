@@ -1,11 +1,4 @@
-// Package csvcell writes the cells of CSV files.
-//
-// Cells follow RFC 4180, and line breaks in them are kept. Guard adds an apostrophe where a spreadsheet would read a
-// formula: at the start of a text and after each character at which some spreadsheets split it. In many locales they
-// split rows at semicolons instead of commas, and then quotes inside a row do not protect line breaks either. Guard
-// also adds an apostrophe where the text already has one, so that Unguard can always remove it. Numbers must not be
-// guarded.
-package csvcell
+package export
 
 import (
 	"iter"
@@ -13,22 +6,16 @@ import (
 	"unicode"
 )
 
+// Guard adds an apostrophe where a spreadsheet would read a formula: at the start of a text and after each character at
+// which some spreadsheets split it. In many locales they split rows at semicolons instead of commas, and then quotes
+// inside a row do not protect line breaks either. Guard also adds an apostrophe where the text already has one, so that
+// Unguard can always remove it. Numbers must not be guarded.
 const (
 	separators = ";\t\n\r"
 	// signs begin a formula. Full-width signs do in some languages. Some spreadsheets ignore
 	// a tab or a carriage return at the start of a cell.
 	signs = "=+-@＝＋－＠\t\r"
 )
-
-// Append appends a cell to a row, and quotes it if necessary. encoding/csv would change line breaks in cells.
-func Append(row []byte, cell string) []byte {
-	if !strings.ContainsAny(cell, "\",\r\n") && strings.TrimSpace(cell) == cell {
-		return append(row, cell...)
-	}
-	row = append(row, '"')
-	row = append(row, strings.ReplaceAll(cell, `"`, `""`)...)
-	return append(row, '"')
-}
 
 // Guard prevents a spreadsheet from reading a text or a part of it as a formula.
 func Guard(text string) string {

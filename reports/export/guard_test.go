@@ -1,4 +1,4 @@
-package csvcell_test
+package export
 
 import (
 	"encoding/csv"
@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 func TestCells(t *testing.T) {
@@ -29,16 +27,16 @@ func TestCells(t *testing.T) {
 		"a,b": `"a,b"`, `12"`: `"12"""`, "=a,b": `"'=a,b"`, "a\r\nb": "\"a\r\nb\"",
 		" a": `" a"`, "a\u00a0": "\"a\u00a0\"", "\na": "\"\na\"",
 	} {
-		guarded := csvcell.Guard(text)
-		if got := string(csvcell.Append(nil, guarded)); got != want {
+		guarded := Guard(text)
+		if got := string(appendQuoted(nil, guarded)); got != want {
 			t.Errorf("cell of %q = %q, want %q", text, got, want)
 		}
-		if got := csvcell.Unguard(guarded); got != text {
+		if got := Unguard(guarded); got != text {
 			t.Errorf("Unguard(%q) = %q, want %q", guarded, got, text)
 		}
 	}
-	if got := string(csvcell.Append([]byte("a,"), "-5.00")); got != "a,-5.00" {
-		t.Errorf("Append = %q", got)
+	if got := string(appendQuoted([]byte("a,"), "-5.00")); got != "a,-5.00" {
+		t.Errorf("appendQuoted = %q", got)
 	}
 }
 
@@ -49,11 +47,11 @@ func TestAnEncodedTextIsReadBack(t *testing.T) {
 	formula := regexp.MustCompile(`^["\s\x{a0}]*[=+\-@＝＋－＠]`)
 	rapid.Check(t, func(r *rapid.T) {
 		text := texts.Draw(r, "text")
-		guarded := csvcell.Guard(text)
-		if got := csvcell.Unguard(guarded); got != text {
+		guarded := Guard(text)
+		if got := Unguard(guarded); got != text {
 			r.Fatalf("Unguard(%q) = %q, want %q", guarded, got, text)
 		}
-		row := string(csvcell.Append([]byte("x,"), guarded)) + ",y\r\n"
+		row := string(appendQuoted([]byte("x,"), guarded)) + ",y\r\n"
 		records, err := csv.NewReader(strings.NewReader(row)).ReadAll()
 		read := strings.ReplaceAll(guarded, "\r\n", "\n") // as encoding/csv does
 		if err != nil || len(records) != 1 || len(records[0]) != 3 || records[0][1] != read {
