@@ -1437,6 +1437,7 @@ grant select on unfilled_texts to storeroom_search;
 create table schema_migrations (
     applied_at  timestamptz not null default now(),
     checksum    text not null default 'unknown'::text,
+    functions   text,
     name        text not null,
     salt_secret bytea,
     version     integer not null,
@@ -1446,6 +1447,7 @@ create table schema_migrations (
 comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
 comment on column schema_migrations.checksum is 'SHA-256 of the file, or "unknown" if a program that stored none applied it.';
 comment on column schema_migrations.salt_secret is 'Random, in the first row only. password_parameters derives salts from it.';
+comment on column schema_migrations.functions is 'Version and SHA-256 of the functions that were applied after the file and before the next one.';
 
 create sequence image_ids;
 comment on sequence image_ids is 'Ids of images.';
@@ -4610,3 +4612,14 @@ end $function$;
 alter function find_orders(text,integer) owner to storeroom_search;
 revoke execute on function find_orders(text,integer) from public;
 grant execute on function find_orders(text,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.schema_functions()
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select coalesce((select functions from schema_migrations order by version desc limit 1), '')
+$function$;
+revoke execute on function schema_functions() from public;
+grant execute on function schema_functions() to storeroom_runtime;

@@ -128,7 +128,7 @@ problems (object, problem) as (
                 'claim_due_change_plan', 'count_due_change_plans', 'queue_task',
                 'delete_expired_change_plans', 'record_facts', 'remove_facts', 'remove_sales', 'count_returns',
                 'search_products', 'search_customers', 'find_products', 'find_customers', 'find_orders',
-                'next_unfilled_tenant', 'schema_version', 'password_parameters', 'begin_session',
+                'next_unfilled_tenant', 'schema_version', 'schema_functions', 'password_parameters', 'begin_session',
                 'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password', 'sign_in',
                 'log_failed_sign_in',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
