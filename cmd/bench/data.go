@@ -168,7 +168,7 @@ func generatorVersion(shops []shopSize) (string, error) {
 	for _, m := range migrations.All() {
 		io.WriteString(h, m.SQL)
 	}
-	fmt.Fprint(h, shops)
+	fmt.Fprint(h, migrations.CurrentFunctions(), shops)
 	err := fs.WalkDir(sqlFiles, "sql", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
