@@ -887,7 +887,7 @@ func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 		count := 0
 		for _, part := range parts {
 			claimed, err := db.Call[struct{ Tenant, Plan int64 }](t.Context(), part,
-				`select tenant, plan from claim_change_plan($1, 0, 0, null, null)`, worker)
+				`select tenant, plan from claim_due_change_plan($1, 0, 0, null, null, null)`, worker)
 			if err != nil {
 				t.Fatal(err)
 			}

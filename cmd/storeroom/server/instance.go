@@ -222,12 +222,8 @@ func checkDatabase(ctx context.Context, conn *pgx.Conn, variable string, logger 
 	if err != nil {
 		return err
 	}
-	schema, err := migrations.Version(ctx, conn)
-	if err != nil {
+	if err := migrations.Check(ctx, conn); err != nil {
 		return err
-	}
-	if needed := migrations.Latest(); schema < needed {
-		return fmt.Errorf("the schema is at version %d and this program needs %d: run `storeroom migrate`", schema, needed)
 	}
 	if problems, err = migrations.Lint(ctx, conn); err != nil {
 		return err
