@@ -1,8 +1,7 @@
-//go:build ops
-
 // Package ops tests the program as operators run it: several processes behind a load balancer, on servers that are
-// stopped, killed and suspended under load. `make test-ops` runs these tests. They need the build tag ops and the
-// programs of PostgreSQL, Redis and HAProxy, and take minutes.
+// stopped, killed and suspended under load, and an instance that hostile clients attack. `make test` runs the attacks
+// that once made the service fail. `make test-ops` runs all tests, which need the build tag ops and the programs of
+// PostgreSQL, Redis and HAProxy, and take minutes.
 //
 // Each test starts its own servers. The tests do not run in parallel, because they measure time. They use only the
 // command line, the environment and the responses of the program.
@@ -29,7 +28,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/ops/attacktest"
+	// buildAndRun builds this package. Go uses the result of an earlier test again unless an imported package has changed.
+	_ "github.com/storeroom/storeroom/cmd/storeroom/server"
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/migrations"
 )
@@ -38,7 +38,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	attacktest.Main()
+	Main()
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,7 +57,8 @@ func buildAndRun(m *testing.M) (int, error) {
 		return m.Run(), nil
 	}
 	program = filepath.Join(dir, "storeroom")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "..")
+	// With -trimpath, Go would compile all packages again, which it has compiled for tests.
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-w", "-o", program, "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the program: %w\n%s", err, out)
 	}
@@ -136,17 +137,20 @@ func newServiceOn(t *testing.T, postgres *server, variables ...string) *service 
 // newServiceIn starts a Redis for the database storeroom of a server.
 func newServiceIn(t *testing.T, postgres *server, migratorURL, runtimeURL string, variables ...string) *service {
 	t.Helper()
-	h := &service{
-		postgres: postgres,
-		redis:    startServer(t, local.Options{Redis: true}),
-		dir:      t.TempDir(),
-	}
-	database, err := url.Parse(h.postgres.AdminURL)
+	database, err := url.Parse(postgres.AdminURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	database.Path = "/storeroom"
-	h.database = database.String()
+	h := newServiceOf(t, database.String(), migratorURL, runtimeURL, variables...)
+	h.postgres = postgres
+	return h
+}
+
+// newServiceOf starts a Redis for a database of another server.
+func newServiceOf(t *testing.T, superURL, migratorURL, runtimeURL string, variables ...string) *service {
+	t.Helper()
+	h := &service{redis: startServer(t, local.Options{Redis: true}), dir: t.TempDir(), database: superURL}
 	h.environ = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir,
 		"DATABASE_URL=" + runtimeURL,
@@ -339,7 +343,7 @@ func (h *service) startInstance(t *testing.T, port int) *instance {
 	environ := append(h.environ[:len(h.environ):len(h.environ)], "STOREROOM_ADDR="+address)
 	p := startProcess(t, h.dir, environ, program, "serve")
 	i := &instance{p, "http://" + address}
-	await(t, 20*time.Second, "the instance to be ready", func() bool {
+	await(t, time.Minute, "the instance to be ready", func() bool {
 		return p.mustRun(t) && i.readiness(t).status == http.StatusOK
 	})
 	return i

@@ -1,4 +1,4 @@
-package attacktest
+package ops
 
 import (
 	"bufio"
