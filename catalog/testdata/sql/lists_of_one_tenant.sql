@@ -1,3 +1,4 @@
+-- list_tag_warehouse
 select count(*)
   from product_tags t
  cross join lateral (
@@ -11,13 +12,7 @@ select count(*)
    and t.tag = any (p.tags)
    and p.warehouse_id = $3
 
--- Plan on PostgreSQL 15:
---   Aggregate
---     Nested Loop Inner
---       Index Only Scan using product_tags_pkey on product_tags
---       Limit
---         Index Scan using products_pkey on products
-
+-- list_tag_warehouse
 select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
@@ -74,22 +69,3 @@ select p.id, p.created_at, p.updated_at,
         limit 1
        ) p
  order by page.place
-
--- Plan on PostgreSQL 15:
---   Nested Loop Inner
---     Limit (InitPlan)
---       Merge Append
---         Nested Loop Inner
---           Index Only Scan using product_tags_created on product_tags
---           Limit
---             Index Scan using products_pkey on products
---         Nested Loop Inner
---           Index Only Scan using product_tags_created on product_tags
---           Limit
---             Index Scan using products_pkey on products
---     Function Scan on unnest
---     Limit
---       Index Scan using products_pkey on products
---     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
---     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
---     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
