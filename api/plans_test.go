@@ -118,13 +118,14 @@ func (s *planShop) measureAll(t *testing.T, phase string, runs int) map[string]m
 var (
 	scanKind = regexp.MustCompile(`^(Index|Index Only|Bitmap Index) Scan$`)
 	// orderedIndex matches the names of indexes that differ only in the order of their rows.
-	orderedIndex = regexp.MustCompile(`^(products_(?:status|category|seller|warehouse)|product_tags)_(created|name|price|sku)$`)
+	orderedIndex = regexp.MustCompile(
+		`^(products_(?:status|category|seller|warehouse)|product_tags)_(created|name|price|sku)$`)
 )
 
 // shapeOf leaves out nodes that pass rows on, whether an index is read with a bitmap, sorts, which PostgreSQL prefers
-// for less than a page of rows, also to remove duplicates, and how a small table is read. Unless a limit needs the order
-// of an index, it leaves out the index of a scan of the whole tenant, and which of several indexes that differ in their
-// order is read.
+// for less than a page of rows, also to remove duplicates, and how a small table is read. Unless a limit needs the
+// order of an index, it leaves out the index of a scan of the whole tenant, and which of several indexes that differ in
+// their order is read.
 func shapeOf(n dbtest.PlanNode, indent string, small []string, limited bool) string {
 	line := ""
 	switch {

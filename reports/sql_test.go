@@ -57,8 +57,8 @@ var sqlReports = []sqlReport{
 	})},
 }
 
-// sqlVariants send more parts of the same kind as sqlReports, so their SQL is not in the golden file. Reconcile also sends
-// groupCountsSQL, which is a constant.
+// sqlVariants send more parts of the same kind as sqlReports, so their SQL is not in the golden file. Reconcile also
+// sends groupCountsSQL, which is a constant.
 var sqlVariants = []sqlReport{
 	{"summary until a moment, compared", dbtest.Reads(1100, "sales_rollups_pkey"), sending((*reports.Store).Summary,
 		reports.SummaryQuery{Range: monthsAndEdges, Compare: reports.PreviousYearWeekday, Until: afternoon})},

@@ -409,7 +409,8 @@ func TestACancelledPlanGetsNoParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddPart(t.Context(), s.tenant, id, changeplan.Part{Kind: "name", Rows: []byte(`a`)}); !errors.Is(err, changeplan.ErrState) {
+	part := changeplan.Part{Kind: "name", Rows: []byte(`a`)}
+	if err := s.AddPart(t.Context(), s.tenant, id, part); !errors.Is(err, changeplan.ErrState) {
 		t.Errorf("AddPart without a claim = %v, want ErrState", err)
 	}
 	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
@@ -418,7 +419,7 @@ func TestACancelledPlanGetsNoParts(t *testing.T) {
 	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddPart(t.Context(), s.tenant, id, changeplan.Part{Kind: "name", Rows: []byte(`a`)}); !errors.Is(err, changeplan.ErrState) {
+	if err := s.AddPart(t.Context(), s.tenant, id, part); !errors.Is(err, changeplan.ErrState) {
 		t.Errorf("AddPart to a cancelled plan = %v, want ErrState", err)
 	}
 }
@@ -490,7 +491,8 @@ func TestExpiredPlansAreDeleted(t *testing.T) {
 	running = s.mustPlan(t, s.tenant, 1)
 	s.mustApply(t, running, true)
 	if _, err := s.MustSuper(t).Exec(t.Context(), `
-		update change_plans set expires_at = now() - interval '1 s'; update tenants set delete_plans_at = now()`); err != nil {
+		update change_plans set expires_at = now() - interval '1 s';
+		update tenants set delete_plans_at = now()`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Release(t.Context(), s.tenant, running); err != nil {
@@ -586,7 +588,8 @@ func TestAnAnswerComputesThePlanAgain(t *testing.T) {
 	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"planned"`), []byte(`"answered"`)); !errors.Is(err, changeplan.ErrState) {
+	err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"planned"`), []byte(`"answered"`))
+	if !errors.Is(err, changeplan.ErrState) {
 		t.Errorf("PlanAgain of a cancelled plan = %v, want ErrState", err)
 	}
 	if n := s.files(t); n != 0 {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// An attack sends a running service the requests of hostile clients, beside the steady traffic of other tenants. It must
-// cause no failed or slow request of another tenant, and the instance must not exceed the memory that deploy/README.md
-// recommends. All connections stay on this machine. The attackers have addresses in 127.0.2.0/24, the others in
-// 127.0.1.0/24.
+// An attack sends a running service the requests of hostile clients, beside the steady traffic of other tenants. It
+// must cause no failed or slow request of another tenant, and the instance must not exceed the memory that
+// deploy/README.md recommends. All connections stay on this machine. The attackers have addresses in 127.0.2.0/24, the
+// others in 127.0.1.0/24.
 
 // MaxMemory is the memory that an instance may use.
 const MaxMemory = 512 << 20
