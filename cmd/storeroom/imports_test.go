@@ -27,8 +27,7 @@ var allowedImports = map[string][]string{
 		"migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/limits", "tenancy/changeplan",
 		"tenancy/db", "tenancy/feed", "tenancy/people", "tenancy/tenants", "tenancy/textfill", "tenancy/webhooks",
 	},
-	"cmd/storeroom/demo":           {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
-	"cmd/storeroom/ops/attacktest": {"keys"},
+	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
 		"api/archive", "api/docs", "api/imports", "api/pages", "catalog", "catalog/media", "keys", "keys/usage",
 		"ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/limits",

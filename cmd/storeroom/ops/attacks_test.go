@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/ops/attacktest"
 	"github.com/storeroom/storeroom/deploy/local"
 )
 
@@ -30,7 +29,7 @@ func TestNoAttackAffectsOtherTenants(t *testing.T) {
 				execute format('alter table %s set (autovacuum_enabled = off)', name);
 			end loop;
 		end $$`)
-	target := &attacktest.Target{
+	target := &Target{
 		TB: t, Program: program, Dir: h.dir, Environ: h.environ, Divisor: 1,
 		SQL: func(statement string) { t.Helper(); h.exec(t, statement) },
 	}
@@ -41,12 +40,12 @@ func TestNoAttackAffectsOtherTenants(t *testing.T) {
 		return i
 	}
 	first := start(t)
-	others := attacktest.NewOthers(target, 10)
+	others := NewOthers(target, 10)
 	first.kill(t)
 	h.exec(t, "analyze")
 
-	table := attacktest.Header
-	for _, a := range attacktest.All {
+	table := Header
+	for _, a := range All {
 		t.Run(a.Name, func(t *testing.T) {
 			h.exec(t, "vacuum")
 			i := start(t)
