@@ -1,4 +1,21 @@
 -- list_tag_warehouse
+select '' as name, coalesce(sum(count), 0)::bigint as size
+  from product_counts
+ where tenant_id = $1
+ union all
+select 'tag' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'tag'
+   and value = $2
+ union all
+select 'warehouse' as name, coalesce(sum(count), 0)::bigint as size
+  from facet_counts
+ where tenant_id = $1
+   and facet = 'warehouse'
+   and value = $3
+
+-- list_tag_warehouse
 select count(*)
   from product_tags t
  cross join lateral (
@@ -10,7 +27,7 @@ select count(*)
  where t.tenant_id = $1
    and t.tag = $2
    and t.tag = any (p.tags)
-   and p.warehouse_id = $3
+   and p.warehouse_id + 0 = $3
 
 -- list_tag_warehouse
 select p.id, p.created_at, p.updated_at,
@@ -37,7 +54,7 @@ select p.id, p.created_at, p.updated_at,
                where t.tenant_id = $1
                  and t.tag = $2
                  and t.tag = any (p.tags)
-                 and p.warehouse_id = $3
+                 and p.warehouse_id + 0 = $3
                  and t.status = 'active'
                order by t.created_at asc, t.product_id asc
               )
@@ -54,7 +71,7 @@ select p.id, p.created_at, p.updated_at,
                where t.tenant_id = $1
                  and t.tag = $2
                  and t.tag = any (p.tags)
-                 and p.warehouse_id = $3
+                 and p.warehouse_id + 0 = $3
                  and t.status = 'draft'
                order by t.created_at asc, t.product_id asc
               )

@@ -400,7 +400,7 @@ select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.qua
  order by o.placed_at, o.id, i.line
 
 -- archive
-select r.id, r.refunded_at, r.amount, r.reference, r.content, coalesce(r.tax, 0) as tax,
+select r.id, r.refunded_at, r.amount, r.reference, r.created_at, r.content, coalesce(r.tax, 0) as tax,
        coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units,
        (select number from orders where tenant_id = $1 and id = r.order_id) as order_number
   from refunds r
@@ -893,7 +893,7 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 
 -- refund_restock, cancel_stock
 select t.order_id, t.product_id, t.warehouse_id, t.line, t.taken, t.returned,
-           (select sku from products where tenant_id = $1 and price >= 0 and id = t.product_id) as sku
+           (select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = t.product_id) as sku
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
