@@ -29,15 +29,10 @@ select ids, set_config('app.last', coalesce(ids[cardinality(ids)], 0)::text, tru
                order by g.key asc, g.id asc
                limit $3 offset $4
               ) as ids
+       offset 0
        ) s
 
 -- Plan on PostgreSQL 15:
---   Limit (InitPlan)
---     Sort
---       Index Only Scan using product_tags_tag on product_tags
---   Limit (InitPlan)
---     Sort
---       Index Only Scan using product_tags_tag on product_tags
 --   Limit (InitPlan)
 --     Sort
 --       Index Only Scan using product_tags_tag on product_tags
