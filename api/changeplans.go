@@ -81,7 +81,7 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 		title = "Bulk request of 1 product"
 	}
 	each := func(yield func(int, catalog.Row) error) error {
-		return body.eachRow(body.all(), func(i int, o *object) error {
+		return body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
 			row := catalog.Row{Changes: o.productRow(), Invalid: o.errs}
 			if err := body.malformed[i]; err != nil {
 				row.Invalid = tenancy.InvalidError{"": {malformedRow(err)}}

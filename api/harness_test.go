@@ -28,11 +28,11 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
@@ -106,7 +106,7 @@ func (a *testAPI) serve(t testing.TB, db *db.DB, change ...func(*Server)) {
 		Usage: recorder, Feed: changes, Webhooks: webhooks.New(db, changes, true),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},
-		Limiter: mustLimiter(t, ratelimit.OpenPatient, redisURL(t)), Ready: db.Ping, Limits: limits.New(db.MaxConns(), 2),
+		Limiter: mustLimiter(t, ratelimit.OpenPatient, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})
 	a.server.limits.deadline = time.Minute // requests take long on a busy machine

@@ -17,8 +17,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/limits"
-	"github.com/storeroom/storeroom/tenancy/spool"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // requestState is the state of one request that middleware and handlers share.
@@ -28,11 +27,11 @@ type requestState struct {
 	principal *keys.Principal // nil without a valid key
 	tenant    tenancy.ID      // of the key or the page; 0 without one
 	limit     rateLimit
-	ticket    *limits.Ticket // nil before it is admitted
-	body      *spool.Spool   // nil without a body
-	err       error          // the cause of an error response, for the log
-	code      Code           // of an error response
-	aborted   bool           // the connection was closed in the middle of a response
+	ticket    *admission.Ticket // nil before admission
+	body      *admission.Spool  // nil without a body
+	err       error             // the cause of an error response, for the log
+	code      Code              // of an error response
+	aborted   bool              // the connection was closed in the middle of a response
 }
 
 // loggableID returns the request id for the log. A client may send its key as the id by mistake.
@@ -134,7 +133,7 @@ func (s *Server) logLevel(r *http.Request, state *requestState, pattern string, 
 		return slog.LevelDebug // a load balancer asks every second; the instance logs when its readiness changes
 	case !failed || r.Context().Err() != nil: // the client disconnected
 		return slog.LevelInfo
-	case errors.Is(state.err, limits.ErrBusy):
+	case errors.Is(state.err, admission.ErrBusy):
 		return slog.LevelWarn
 	case status == http.StatusServiceUnavailable &&
 		(unreachable(state.err) || s.outage.active() || !s.Keys.Listening()):
@@ -158,14 +157,14 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder records the status of a response. Unless the request streams, it ends it for package limits when the
+// recorder records the status of a response. Unless the request streams, it ends it for package admission when the
 // response begins, because the response is then complete in memory and waits only for the client.
 type recorder struct {
 	http.ResponseWriter
 	request *http.Request
-	status  int            // 0 before the response starts
-	ticket  *limits.Ticket // nil before it is admitted
-	finish  func()         // nil before it is admitted
+	status  int               // 0 before the response starts
+	ticket  *admission.Ticket // nil before admission
+	finish  func()            // nil before admission
 }
 
 // WriteHeader sends the status.
@@ -179,7 +178,7 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// largeWrite is the size from which a part of a response waits for its client in a file. The kernel accepts smaller parts
+// largeWrite is the size from which a part of a response counts as memory of its user. The kernel accepts smaller parts
 // without waiting for the client: see maxUnsent in package server.
 const largeWrite = 256 << 10
 
@@ -191,19 +190,22 @@ func (w *recorder) Write(b []byte) (int, error) {
 	if w.ticket == nil || len(b) < largeWrite {
 		return w.ResponseWriter.Write(b)
 	}
+	if release, ok := w.ticket.TryMemory(int64(len(b))); ok {
+		defer release()
+		return w.ResponseWriter.Write(b)
+	}
 	return w.writeFromSpool(b)
 }
 
 // writeFromSpool frees the memory of b while the client reads: the callers do not use b afterwards.
 func (w *recorder) writeFromSpool(b []byte) (int, error) {
-	defer spanSince(w.request.Context(), "send", time.Now())
-	content := spool.New(w.ticket)
-	defer content.Close()
-	if _, err := content.Write(b); err != nil {
+	spool := w.ticket.NewSpool()
+	defer spool.Close()
+	if _, err := spool.Write(b); err != nil {
 		return 0, err
 	}
-	content.End(nil)
-	n, err := io.Copy(w.ResponseWriter, content.Reader())
+	spool.End(nil)
+	n, err := io.Copy(w.ResponseWriter, spool.Reader())
 	return int(n), err
 }
 

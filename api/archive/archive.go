@@ -27,8 +27,8 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -144,7 +144,7 @@ func (w *Writer) references(ctx context.Context, products *catalog.Store, kind c
 
 // images writes the images, and keeps the names of their pictures.
 func (w *Writer) images(ctx context.Context, products *catalog.Store) error {
-	ticket := limits.FromContext(ctx)
+	ticket := admission.FromContext(ctx)
 	each := func(ctx context.Context, tenant tenancy.ID, f func(export.ArchivedImage) error) error {
 		return products.EachImages(ctx, tenant, func(p catalog.ProductImages) error {
 			for _, image := range p.Images {
@@ -176,7 +176,9 @@ func file[T any](
 	if err != nil {
 		return err
 	}
-	buffer := bufio.NewWriterSize(entry, chunk)
+	ticket := admission.FromContext(ctx)
+	turns := &turnWriter{ctx: ctx, ticket: ticket, turn: ticket.Turn(), to: entry, began: time.Now()}
+	buffer := bufio.NewWriterSize(turns, chunk)
 	rows := 0
 	err = export.CSV(buffer, sheet(func(write func(T) error) error {
 		return each(ctx, w.tenant.ID, func(row T) error {
@@ -194,6 +196,29 @@ func file[T any](
 	}
 	w.Manifest.Files = append(w.Manifest.Files, File{name, int64(rows), entry.bytes, entry.checksum()})
 	return nil
+}
+
+// turnWriter compresses in turns with other requests, and pauses while other tenants are active. It uses no CPU while
+// PostgreSQL reads the next rows.
+type turnWriter struct {
+	ctx    context.Context
+	ticket *admission.Ticket
+	turn   *admission.Turn
+	to     io.Writer
+	began  time.Time // the work since the last pause
+}
+
+// Write implements io.Writer.
+func (t *turnWriter) Write(b []byte) (int, error) {
+	if err := t.ticket.Pause(t.ctx, time.Since(t.began)); err != nil {
+		return 0, err
+	}
+	if err := t.turn.Next(t.ctx); err != nil {
+		return 0, err
+	}
+	t.began = time.Now() // waiting for a turn is no work
+	defer t.turn.End()
+	return t.to.Write(b)
 }
 
 // entry is an entry of the ZIP file that is being written.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
@@ -124,8 +124,11 @@ func (e erasure) PlanFiles(
 			return nil, false, err
 		}
 	}
-	err = e.erasePlans(ctx, tenant, plan.ID, plans, who, progress)
-	if errors.Is(err, limits.ErrBusy) {
+	err = e.erasePlans(ctx, tenant, plan.ID, plans, who, progress, func() error {
+		_, err := fs.ReadFile(files, eraseFile) // reading pauses while requests need the database
+		return err
+	})
+	if errors.Is(err, admission.ErrBusy) {
 		err = changeplan.ErrPaused
 	}
 	if err == nil { // with the former names too
@@ -152,12 +155,19 @@ func (e *eraser) eraseAtOnce(ctx context.Context, db *db.DB, tenant tenancy.ID, 
 // erasePlans erases the customer from all plans of imports, again if it finds a former name.
 func (e erasure) erasePlans(
 	ctx context.Context, tenant tenancy.ID, id int64, plans *changeplan.Store, who *eraser, progress eraseProgress,
+	pause func() error,
 ) error {
-	began := time.Now()
+	began, turn := time.Now(), admission.FromContext(ctx).Turn()
 	for {
 		known := len(who.names)
 		err := plans.Rewrite(ctx, tenant, PlanKind, progress.After, changeplan.Rewriter{
 			Details: who.details, Text: who.label, Part: who.part,
+			Turn: func(ctx context.Context) (end func(), err error) {
+				if err := pause(); err != nil {
+					return nil, err
+				}
+				return turn.End, turn.Next(ctx)
+			},
 			Done: func(plan int64) error {
 				progress = eraseProgress{who.sorted(), plan, progress.Found || len(who.names) > known}
 				return e.save(ctx, tenant, id, plans, progress, began)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -185,8 +186,12 @@ func (s shop) mustExport(t *testing.T, format string) fstest.MapFS {
 		var b bytes.Buffer
 		err := export.CSV(&b, sheet)
 		if format == "xlsx" {
+			var file *export.File
 			b.Reset()
-			err = export.WriteWorkbook(t.Context(), &b, sheet)
+			if file, err = export.XLSX(t.Context(), sheet); err == nil {
+				_, err = io.Copy(&b, file)
+				err = errors.Join(err, file.Close())
+			}
 		}
 		if err != nil {
 			t.Fatal(err)

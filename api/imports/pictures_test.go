@@ -2,6 +2,7 @@ package imports_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -16,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -117,10 +119,18 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 	}
 	other := s.other(t, "other")
 	other.importPictures(t, file, with(1<<30), true)
+	busy := 2
+	waiting := with(1 << 30)
+	waiting.Wait = func(context.Context, tenancy.ID) (func(), error) {
+		if busy--; busy >= 0 {
+			return nil, fmt.Errorf("%w: pictures", admission.ErrBusy)
+		}
+		return func() {}, nil
+	}
 	if n := countFiles(t, to); n > 0 {
 		t.Errorf("a dry run stored %d files", n)
 	}
-	other.importPictures(t, file, with(1<<30), false)
+	other.importPictures(t, file, waiting, false)
 	if got, want := fmt.Sprint(other.planNotes(t)), "an image was not imported: it must have at most 28311552 bytes"; !strings.Contains(
 		got, want) {
 		t.Errorf("the plan has the notes %s, want %q", got, want)
@@ -226,8 +236,13 @@ func TestPicturesLetOthersGoFirst(t *testing.T) {
 			s.mustPicture(t, from, p.ID, string(letter), picture.Bytes())
 		}
 	}
+	decoded := 0
 	kinds := imports.Kinds(s.DB, imports.Pictures{
 		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1 << 30, Turn: 1,
+		Wait: func(context.Context, tenancy.ID) (func(), error) {
+			decoded++
+			return func() {}, nil
+		},
 	})
 	worker, other := changeplan.New(s.DB, kinds), s.other(t, "other")
 	j := jobs{s.Database, imports.NewJobs(s.DB, worker), other.of, worker}
@@ -238,8 +253,8 @@ func TestPicturesLetOthersGoFirst(t *testing.T) {
 			err = worker.Work(t.Context(), other.tenant, id, nil)
 		}
 	}
-	if i := j.mustGet(t, id); err != nil || i.State != changeplan.Planned || turns != 4 {
-		t.Fatalf("the import is %s after %d turns, %v; want planned after 4, one for each picture", i.State, turns, err)
+	if i := j.mustGet(t, id); err != nil || i.State != changeplan.Planned || turns != 4 || decoded != 4 {
+		t.Fatalf("the import is %s after %d turns with %d decoded pictures, %v; want planned after 4 with 4", i.State, turns, decoded, err)
 	}
 	if got := fmt.Sprint(other.planNotes(t)); strings.Count(got, "an image was not imported") != 1 {
 		t.Errorf("the plan has the notes %s, want one about the broken picture", got)

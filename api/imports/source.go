@@ -14,7 +14,6 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy/csvcell"
-	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 const (
@@ -82,12 +81,7 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		if err := context.Cause(ctx); err != nil {
 			return table.Row{}, fmt.Errorf("stopped after line %d of %s: %w", r.line, r.Name, err)
 		}
-		release, err := limits.FromContext(ctx).Take(ctx, limits.CPU, 1)
-		if err != nil {
-			return table.Row{}, err
-		}
 		row, err := r.rows.Next()
-		release()
 		if err != nil {
 			return row, r.readError(r.line, err)
 		}

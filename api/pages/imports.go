@@ -19,10 +19,9 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/paging"
-	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 const (
@@ -354,21 +353,21 @@ func (p *Handler) sendRefused(w http.ResponseWriter, r *http.Request, u user, i 
 			return err
 		}
 	}
-	file := spool.New(limits.FromContext(r.Context()))
-	defer file.Close()
-	if err := p.Imports.WriteRefused(r.Context(), u.Tenant.ID, i, file); err != nil {
+	spool := admission.FromContext(r.Context()).NewSpool()
+	defer spool.Close()
+	if err := p.Imports.WriteRefused(r.Context(), u.Tenant.ID, i, spool); err != nil {
 		return err
 	}
-	file.End(nil)
+	spool.End(nil)
 	kind := "text/csv; charset=utf-8"
 	if strings.HasSuffix(i.RefusedFile(), ".zip") {
 		kind = "application/zip"
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Disposition", `attachment; filename="`+i.RefusedFile()+`"`)
-	w.Header().Set("Content-Length", strconv.FormatInt(file.Size(), 10))
+	w.Header().Set("Content-Length", strconv.FormatInt(spool.Size(), 10))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout))
-	_, _ = io.Copy(w, file.Reader()) // fails only if the browser has disconnected
+	_, _ = io.Copy(w, spool.Reader()) // fails only if the browser has disconnected
 	return nil
 }
 

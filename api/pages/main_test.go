@@ -29,10 +29,10 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
@@ -114,15 +114,16 @@ func newSite(t testing.TB, base string) *site {
 			return false
 		},
 	}
-	pages, shares := New(s.Options), limits.New(s.Database.DB.MaxConns(), 2)
+	pages, budgets := New(s.Options), admission.New(s.Database.DB.MaxConns())
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ticket := shares.Enter(r.RemoteAddr, limits.Page)
-		defer ticket.Close()
-		if err := ticket.Start(r.Context()); err != nil {
+		ticket := budgets.Enter(r.RemoteAddr, admission.Page)
+		finish, err := ticket.Start(r.Context())
+		if err != nil {
 			t.Error(err)
 			return
 		}
-		pages.ServeHTTP(w, r.WithContext(limits.NewContext(r.Context(), ticket)))
+		defer finish()
+		pages.ServeHTTP(w, r.WithContext(admission.NewContext(r.Context(), ticket)))
 	})
 	return s
 }

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"runtime"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -26,8 +25,8 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -98,7 +97,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	s.onClose(s.limiter.Close)
 	s.usage = usage.Open(ctx, s.db, logger)
 	s.onClose(s.usage.Close)
-	s.bare = &bare{db: s.db, limiter: s.limiter, shares: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0))}
+	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
 	s.shops = findShops(ctx, d, slugs, func(found shop) string {
 		return createKeys(ctx, d, s.peppers, found.id)[0]
 	})
@@ -146,7 +145,7 @@ func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options
 		Logger:  logger,
 		Version: "bench",
 
-		Limits: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0)),
+		Admission: admission.New(s.db.MaxConns()),
 		Settings: &pages.Options{
 			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
 			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},

@@ -33,7 +33,6 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -93,9 +92,6 @@ type Kind interface {
 // Store reads and writes the plans of all tenants. It is safe for concurrent use. All its workers claim plans under
 // the same id.
 type Store struct {
-	// Limits divides what workers use among tenants. Without it they have no limits.
-	Limits *limits.Limits
-
 	db     *db.DB
 	kinds  map[string]Kind
 	worker [16]byte

@@ -962,8 +962,9 @@ func TestAnOldPlanIsNotApplied(t *testing.T) {
 // await waits until a plan has a state.
 func (s setup) await(t *testing.T, id int64, state changeplan.State) {
 	t.Helper()
+	ctx := db.InBackground(t.Context()) // workers pause for requests
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		plan, err := s.Get(t.Context(), s.tenant, id)
+		plan, err := s.Get(ctx, s.tenant, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1007,4 +1008,43 @@ func TestDuePlansAreCounted(t *testing.T) {
 	s.mustWork(t, first)
 	s.mustBe(t, s.tenant, first, changeplan.Applied, 2)
 	want(0)
+}
+
+// Requests of other tenants, if there are any, get up to six sevenths of the time.
+func TestWorkersPauseForRequests(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		took time.Duration
+		load float64
+		want time.Duration
+	}{
+		{time.Second, 0, 0},
+		{10 * time.Millisecond, 0.05, 40 * time.Millisecond},
+		{10 * time.Millisecond, 3, 60 * time.Millisecond},
+		{time.Minute, 3, 5 * time.Second}, // the lease ends after ten seconds
+	} {
+		if got := changeplan.PauseAfter(test.took, test.load); got != test.want {
+			t.Errorf("the pause after work of %s, while requests have %v connections, is %s, want %s",
+				test.took, test.load, got, test.want)
+		}
+	}
+}
+
+// A short part does not show whether there are requests: most of them see none, and some see only one.
+func TestTheLoadIsAnAverage(t *testing.T) {
+	t.Parallel()
+	var load float64
+	for n := range 1000 { // a request of 4 ms every 50 ms
+		used := time.Duration(0)
+		if n%5 == 0 {
+			used = 4 * time.Millisecond
+		}
+		load = changeplan.LoadAfter(load, 10*time.Millisecond, used)
+		if n > 500 && (load < 0.07 || load > 0.09) {
+			t.Fatalf("the load is %v, want about 0.08", load)
+		}
+	}
+	if load = changeplan.LoadAfter(load, 5*time.Second, 0); load > 0.001 {
+		t.Errorf("five seconds after the last request, the load is %v", load)
+	}
 }

@@ -212,7 +212,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 	defer limit.watch(limited, cancel)()
 	go s.keep(limited, tenant, plan.ID, cancel)
 	began := time.Now()
-	details, complete, err := s.planParts(limited, tenant, plan)
+	details, complete, err := s.planParts(limited, tenant, plan, limit.paces())
 	if cause := context.Cause(limited); cause != nil {
 		err = cause
 	}
@@ -244,7 +244,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 
 // planParts replaces the parts of a plan.
 func (s *Store) planParts(
-	ctx context.Context, tenant tenancy.ID, plan Plan,
+	ctx context.Context, tenant tenancy.ID, plan Plan, pacer *pacer,
 ) (details []byte, complete bool, err error) {
 	kind, err := s.kind(plan)
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *Store) planParts(
 	if err != nil {
 		return nil, false, err
 	}
-	files, err := s.openFiles(ctx, tenant, plan.ID)
+	files, err := s.openFiles(ctx, tenant, plan.ID, pacer)
 	if err != nil {
 		return nil, false, err
 	}
@@ -278,7 +278,9 @@ func (s *Store) planParts(
 		case others.Bytes+stored > s.maxStored:
 			return Failure(ErrFull)
 		}
-		return s.addPart(ctx, tenant, plan.ID, part, rows)
+		err := s.addPart(ctx, tenant, plan.ID, part, rows)
+		pacer.wait(ctx)
+		return err
 	})
 }
 
@@ -299,11 +301,14 @@ func (s *Store) keep(ctx context.Context, tenant tenancy.ID, id int64, lost cont
 // planFiles are files without names in the file system, so that the system deletes them with the process.
 type planFiles struct {
 	ctx   context.Context // reading ends with it
+	pacer *pacer          // reading pauses with it
 	files map[string]*os.File
 }
 
-func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (files *planFiles, err error) {
-	files = &planFiles{ctx, map[string]*os.File{}}
+func (s *Store) openFiles(
+	ctx context.Context, tenant tenancy.ID, id int64, pacer *pacer,
+) (files *planFiles, err error) {
+	files = &planFiles{ctx, pacer, map[string]*os.File{}}
 	defer func() {
 		if err != nil {
 			files.close()
@@ -340,6 +345,7 @@ func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (fil
 			return files, fmt.Errorf("copy %q to a temporary file: %w", next.Name, err)
 		}
 		at = next
+		pacer.wait(ctx)
 	}
 }
 
@@ -355,6 +361,12 @@ func (f *planFiles) close() {
 	for _, file := range f.files {
 		_ = file.Close()
 	}
+}
+
+// wait must be called before reading.
+func (f *planFiles) wait() error {
+	f.pacer.wait(f.ctx)
+	return context.Cause(f.ctx)
 }
 
 // Open implements fs.FS. The file is an io.ReaderAt.
@@ -391,7 +403,7 @@ type openFile struct {
 
 // Read implements io.Reader.
 func (f openFile) Read(p []byte) (int, error) {
-	if err := context.Cause(f.of.ctx); err != nil {
+	if err := f.of.wait(); err != nil {
 		return 0, err
 	}
 	return f.SectionReader.Read(p)
@@ -399,7 +411,7 @@ func (f openFile) Read(p []byte) (int, error) {
 
 // ReadAt implements io.ReaderAt.
 func (f openFile) ReadAt(p []byte, at int64) (int, error) {
-	if err := context.Cause(f.of.ctx); err != nil {
+	if err := f.of.wait(); err != nil {
 		return 0, err
 	}
 	return f.SectionReader.ReadAt(p, at)

@@ -144,6 +144,7 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit 
 		if err := s.setChanged(ctx, tenant, plan, part, rows); err != nil {
 			return err
 		}
+		limit.paces().wait(ctx)
 	}
 	return s.endVerify(ctx, tenant, plan, changed)
 }

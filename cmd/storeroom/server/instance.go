@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -27,10 +26,11 @@ import (
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
-	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/textfill"
@@ -109,20 +109,17 @@ func openInstance(
 	if err := i.media.Probe(ctx); err != nil {
 		logger.WarnContext(ctx, "STOREROOM_MEDIA_URL: pictures cannot be uploaded", "error", err)
 	}
-	i.createServer(requests, cfg, version, limits.New(i.db.MaxConns(), runtime.GOMAXPROCS(0)))
+	i.createServer(requests, cfg, version, admission.New(i.db.MaxConns()))
 	return i, nil
 }
 
 // createServer creates the HTTP server and starts the background work, which ends with ctx.
 func (i *instance) createServer(
-	ctx context.Context, cfg config.Config, version string, shares *limits.Limits,
+	ctx context.Context, cfg config.Config, version string, admitted *admission.Controller,
 ) {
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
-	plans := changeplan.New(i.db, imports.Kinds(i.db, imports.Pictures{
-		Store: i.media, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota), Turn: pictureTurn,
-	}))
-	plans.Limits = shares
+	plans := newPlans(cfg, i.db, i.media, admitted)
 	changes := feed.New(i.db, time.Duration(cfg.FeedRetention))
 	i.hooks = webhooks.New(i.db, changes, cfg.LocalWebhooks)
 	i.people = people.New(i.db)
@@ -142,7 +139,7 @@ func (i *instance) createServer(
 
 		Media: i.media, MediaQuota: int64(cfg.MediaQuota), ImageMemory: config.ImageMemory(), BaseURL: cfg.BaseURL,
 
-		Limits: shares,
+		Admission: admitted,
 		Settings: &pages.Options{
 			DB: i.db, People: i.people, Keys: keys.New(i.db, cfg.KeyPeppers),
 			Catalog: catalogStore, Sales: salesStore, Reports: reportStore,
@@ -172,6 +169,19 @@ func (i *instance) createServer(
 
 // pictureTurn is how long a plan may decode pictures before plans of other tenants go first.
 const pictureTurn = 30 * time.Second
+
+// newPlans returns the plans of imports and of changes. Pictures of imports are processed within the same limits as
+// uploaded ones.
+func newPlans(
+	cfg config.Config, db *db.DB, store *media.Store, admitted *admission.Controller,
+) *changeplan.Store {
+	return changeplan.New(db, imports.Kinds(db, imports.Pictures{
+		Store: store, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota), Turn: pictureTurn,
+		Wait: func(ctx context.Context, tenant tenancy.ID) (release func(), err error) {
+			return admitted.Enter(tenant.User(), admission.Upload).Image(ctx)
+		},
+	}))
+}
 
 // openDatabase connects as the runtime role. It refuses a role that row-level security does not restrict, an old
 // schema, and a schema that does not isolate tenants.
