@@ -7,8 +7,8 @@ import "strings"
 type OwnFile[L, A, R any] struct {
 	Name      string // without .csv
 	columns   []ownColumn[R]
-	ofList    func(L) R
-	ofArchive func(A) R
+	ofList    func(*L) R
+	ofArchive func(*A) R
 }
 
 // ownColumn is a column of one of our own files.
@@ -53,11 +53,12 @@ func (f *OwnFile[L, A, R]) written(without use) (columns []column[*R]) {
 }
 
 // ownRows returns rows of a file, each in the same place.
-func ownRows[W, R any](rows Rows[W], of func(W) R) Rows[*R] {
+func ownRows[W, R any](rows Rows[W], of func(*W) R) Rows[*R] {
 	return func(write func(*R) error) error {
-		row := new(R)
+		from, row := new(W), new(R)
 		return rows(func(w W) error {
-			*row = of(w)
+			*from = w
+			*row = of(from)
 			return write(row)
 		})
 	}

@@ -49,7 +49,7 @@ func readBackArchive[L, A, R any](t *testing.T, f *OwnFile[L, A, R]) {
 
 // readBack writes random rows, reads them, and compares the cells of all columns.
 func readBack[W, L, A, R any](
-	t *testing.T, f *OwnFile[L, A, R], inArchive bool, sheet func(Rows[W]) Sheet, of func(W) R,
+	t *testing.T, f *OwnFile[L, A, R], inArchive bool, sheet func(Rows[W]) Sheet, of func(*W) R,
 ) {
 	t.Run(fmt.Sprintf("%s, in an archive: %t", f.Name, inArchive), func(t *testing.T) {
 		t.Parallel()
@@ -67,7 +67,7 @@ func readBack[W, L, A, R any](
 			t.Fatalf("read %d rows, %v", len(rows), err)
 		}
 		for i, row := range rows[1:] {
-			want, read, n := of(written[i]), f.Read(testCells{t, f.Columns(inArchive), rows[0], row}), 0
+			want, read, n := of(&written[i]), f.Read(testCells{t, f.Columns(inArchive), rows[0], row}), 0
 			for _, c := range f.columns {
 				if !slices.Contains(rows[0], c.name) || c.use&unread != 0 {
 					continue

@@ -30,7 +30,7 @@ var referenceColumns = []ownColumn[ReferenceRow]{
 	{"is_default", 0, archived, value(flags, func(r *ReferenceRow) *bool { return &r.IsDefault })},
 }
 
-func referenceRow(r catalog.Reference) ReferenceRow {
+func referenceRow(r *catalog.Reference) ReferenceRow {
 	return ReferenceRow{strconv.FormatInt(r.ID, 10), r.Name, r.IsDefault}
 }
 
@@ -71,7 +71,7 @@ var ProductFile = &OwnFile[catalog.Product, catalog.Product, ProductRow]{"produc
 	{"created_at", 0, archived | required, value(pastTimes, func(p *ProductRow) *time.Time { return &p.CreatedAt })},
 }, productRow, productRow}
 
-func productRow(p catalog.Product) ProductRow {
+func productRow(p *catalog.Product) ProductRow {
 	row := ProductRow{OldID: p.ID, Images: strings.Join(catalog.URLs(p.Images), " "), CreatedAt: p.CreatedAt}
 	row.Changes = catalog.Changes{
 		SKU: catalog.Value(p.SKU), Name: catalog.Value(p.Name), Description: changeOf(p.Description),
@@ -100,7 +100,7 @@ var StockFile = &OwnFile[catalog.ProductStock, catalog.ProductStock, StockRow]{"
 	{"quantity", 10, required, value(counts, func(s *StockRow) *int64 { return &s.Quantity })},
 }, stockRow, stockRow}
 
-func stockRow(s catalog.ProductStock) StockRow {
+func stockRow(s *catalog.ProductStock) StockRow {
 	return StockRow{s.SKU, catalog.StockOf{Warehouse: s.WarehouseName, Quantity: int64(s.Quantity)}}
 }
 
@@ -138,4 +138,4 @@ var LedgerFile = &OwnFile[catalog.LedgerRow, catalog.LedgerRow, catalog.LedgerRo
 	}, nil, same[catalog.LedgerRow],
 }
 
-func same[R any](row R) R { return row }
+func same[R any](row *R) R { return *row }

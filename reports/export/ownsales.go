@@ -27,7 +27,7 @@ var CustomerFile = &customerFile{"customers", []ownColumn[sales.Customer]{
 	{"erased_at", 0, archived, pointer(pastTimes, func(c *sales.Customer) **time.Time { return &c.ErasedAt })},
 }, customerRow, customerRow}
 
-func customerRow(c sales.StoredCustomer) sales.Customer {
+func customerRow(c *sales.StoredCustomer) sales.Customer {
 	return sales.Customer{ID: c.ID, Name: c.Name, Email: c.Email, ErasedAt: c.ErasedAt}
 }
 
@@ -76,14 +76,14 @@ var OrderFile = &OwnFile[sales.StoredOrder, sales.OrderFact, OrderRow]{"orders",
 		value(amounts, func(o *OrderRow) *money.Cents { return &o.stored.Refunded })},
 }, listedOrder, archivedOrder}
 
-func listedOrder(o sales.StoredOrder) OrderRow {
+func listedOrder(o *sales.StoredOrder) OrderRow {
 	return OrderRow{sales.Order{
 		Number: o.Number, PlacedAt: o.PlacedAt, Channel: o.Channel, DiscountTotal: &o.Discounts, TaxTotal: &o.Tax,
 		ShippingTotal: &o.Shipping,
-	}, o.CustomerNumber, o.CancelledAt, &o}
+	}, o.CustomerNumber, o.CancelledAt, o}
 }
 
-func archivedOrder(o sales.OrderFact) OrderRow {
+func archivedOrder(o *sales.OrderFact) OrderRow {
 	return OrderRow{Order: sales.Order{
 		Number: o.Number, PlacedAt: o.PlacedAt, Channel: o.Channel, DiscountTotal: &o.Discounts, TaxTotal: &o.Tax,
 		ShippingTotal: &o.Shipping, Short: o.Short, Content: o.Content,
@@ -136,13 +136,13 @@ var ItemFile = &OwnFile[sales.OrderLine, sales.ItemFact, ItemRow]{"order_items",
 	{"units_returned", 16, listed | unread, value(counts, func(i *ItemRow) *int64 { return &i.stored.UnitsReturned })},
 }, listedItem, archivedItem}
 
-func listedItem(l sales.OrderLine) ItemRow {
+func listedItem(l *sales.OrderLine) ItemRow {
 	return ItemRow{Item: sales.Item{
 		SKU: l.SKU, Quantity: int64(l.Quantity), UnitPrice: l.UnitPrice, UnitCost: l.UnitCost, Discount: &l.Discount,
-	}, OrderNumber: l.OrderNumber, Name: l.Name, CategoryName: l.CategoryName, SellerName: l.SellerName, stored: &l}
+	}, OrderNumber: l.OrderNumber, Name: l.Name, CategoryName: l.CategoryName, SellerName: l.SellerName, stored: l}
 }
 
-func archivedItem(i sales.ItemFact) ItemRow {
+func archivedItem(i *sales.ItemFact) ItemRow {
 	return ItemRow{Item: sales.Item{
 		SKU: i.SKU, Quantity: int64(i.Quantity), UnitPrice: i.UnitPrice, UnitCost: i.UnitCost, Discount: &i.Discount,
 	}, OrderNumber: i.OrderNumber, SoldProduct: i.SoldID, Taken: i.Taken, Returned: i.Returned, Warehouse: i.Warehouse}
@@ -163,15 +163,15 @@ var RefundFile = &OwnFile[sales.OrderRefund, sales.RefundFact, sales.Refund]{"re
 	{"items", 40, 0, value(shares, func(r *sales.Refund) *[]sales.RefundShare { return &r.Shares })},
 }, listedRefund, archivedRefund}
 
-func listedRefund(r sales.OrderRefund) sales.Refund {
+func listedRefund(r *sales.OrderRefund) sales.Refund {
 	return sales.Refund{
 		OrderNumber: r.OrderNumber, RefundedAt: &r.RefundedAt, Amount: r.Amount, Reference: r.Reference, Tax: &r.Tax,
 		Shipping: &r.Shipping, Restock: r.Restock, Named: r.Named, Shares: r.Shares(),
 	}
 }
 
-func archivedRefund(r sales.RefundFact) sales.Refund {
-	row := listedRefund(r.OrderRefund)
+func archivedRefund(r *sales.RefundFact) sales.Refund {
+	row := listedRefund(&r.OrderRefund)
 	row.Content = r.Content
 	return row
 }
