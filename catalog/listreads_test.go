@@ -20,22 +20,21 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// unevenProducts are the products of unevenShop. SKUs and times follow their number, names the reverse.
-const unevenProducts = 4000
-
-// unevenShop has groups of very different sizes. Most of them are at one end of an order.
+// unevenShop has groups of very different sizes. SKUs and times of creation follow the numbers of products, names the
+// reverse, so most groups are at one end of an order.
 type unevenShop struct {
 	shop
 	super         *pgx.Conn
+	products      int
 	fifth, twenty int64 // categories of the first 800 and of the last 20 products
 	few, many     int64 // sellers of the 100 products before the last 500, and of all others but each tenth
 	most, rest    int64 // warehouses of nine in ten and of the first 400 products
 	begin         time.Time
 }
 
-func newUnevenShop(t *testing.T) *unevenShop {
+func newUnevenShop(t *testing.T, products int) *unevenShop {
 	t.Helper()
-	s := &unevenShop{shop: newShop(t), begin: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s := &unevenShop{shop: newShop(t), products: products, begin: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	s.super = s.database.MustSuper(t)
 	s.fifth, s.twenty = s.mustReference(t, catalog.Categories, "fifth"), s.mustReference(t, catalog.Categories, "twenty")
 	s.few, s.many = s.mustReference(t, catalog.Sellers, "few"), s.mustReference(t, catalog.Sellers, "many")
@@ -63,7 +62,7 @@ func newUnevenShop(t *testing.T) *unevenShop {
 		  from generate_series(1, $2) n
 		 cross join lateral (select $9::timestamptz + n * interval '1 minute' as created) c
 		 order by n`,
-		s.by.Tenant, unevenProducts, s.fifth, s.twenty, s.few, s.many, s.most, s.rest, s.begin)
+		s.by.Tenant, products, s.fifth, s.twenty, s.few, s.many, s.most, s.rest, s.begin)
 	return s
 }
 
@@ -175,7 +174,7 @@ func (s *unevenShop) await(ctx context.Context, store *catalog.Store) error {
 func TestAListReadsTheIndexOfItsSmallestGroup(t *testing.T) {
 	t.Parallel()
 	dbtest.SkipOnCitus(t, "plans differ")
-	s := newUnevenShop(t)
+	s := newUnevenShop(t, 4000)
 	var database string
 	if err := s.super.QueryRow(t.Context(), `select current_database()`).Scan(&database); err != nil {
 		t.Fatal(err)
@@ -247,7 +246,7 @@ type readTest struct {
 }
 
 func (s *unevenShop) readTests() []readTest {
-	last := func(n int) time.Time { return s.at(unevenProducts - n + 1) }
+	last := func(n int) time.Time { return s.at(s.products - n + 1) }
 	return []readTest{
 		{"all", catalog.Filter{}, "created_at", "products_created", 27, ""},
 		{"all", catalog.Filter{}, "sku", "products_tenant_id_sku_key", 27, ""},
@@ -314,7 +313,7 @@ func (s *unevenShop) checkReads(t *rapid.T, store *catalog.Store, reads *indexRe
 		Page: paging.Page{Number: rapid.SampledFrom([]int{1, 40}).Draw(t, "page"), PerPage: 25},
 	}
 	if rapid.Bool().Draw(t, "from") {
-		f.CreatedFrom = s.at(rapid.SampledFrom([]int{1, 2000, unevenProducts - 60}).Draw(t, "first"))
+		f.CreatedFrom = s.at(rapid.SampledFrom([]int{1, 2000, s.products - 60}).Draw(t, "first"))
 	}
 	most, err := s.smallest(t.Context(), f)
 	if err == nil {

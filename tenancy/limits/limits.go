@@ -15,10 +15,10 @@
 // P is the size of the pool, C the number of CPUs. These are the rules of each limit:
 //
 //  1. A user holds at most the share.
-//  2. A part is kept for users with one request at a time. A user with several leaves it free, and leaves at least as
-//     much as it already holds. Archives and plans, which can take minutes, also leave half of the rest.
+//  2. A part is kept for users with few requests at a time, at most four. A user with more leaves it free, and leaves at
+//     least as much as it already holds. Archives and plans, which can take minutes, also leave half of the rest.
 //  3. What becomes free goes to the waiting user that holds least, then to the one that has waited longest. If it needs
-//     more than is free, only users with one request go before it.
+//     more than is free, only users with few requests go before it.
 //  4. A request waits for four to five seconds, for a picture six times as long, behind at most maxQueue others of its
 //     user. Then it is refused with ErrBusy. Plans wait without an end; nothing waits for disk or memory of rows.
 //  5. One connection counts for all that a request uses at a time. A CPU is taken last, and nothing waits with it. So
@@ -43,7 +43,7 @@ const Requests, Short, Long, Memory, Disk, CPU, Pictures, kinds Kind = 0, 1, 2, 
 
 var names = [kinds]string{"requests", "short connections", "long connections", "memory", "disk", "CPUs", "pictures"}
 
-const mib, maxQueue = 1 << 20, 256
+const mib, maxQueue, few = 1 << 20, 256, 4
 
 // Limits are the limits of an instance. They are safe for concurrent use. Copies share what is held.
 type Limits struct {
@@ -107,7 +107,7 @@ func (l *limit) fits(u *user, k Kind, n int64) bool {
 	case u.isPatient:
 		return left >= (l.size+l.kept)/2
 	}
-	return u.tickets == 1 || left >= max(l.kept, u.held[k])
+	return u.tickets <= few || left >= max(l.kept, u.held[k])
 }
 
 // serve gives what is free to waiting users.
@@ -124,7 +124,7 @@ func (s *state) serve(k Kind) {
 // next returns the waiting user whose turn it is, or nil.
 func (s *state) next(k Kind) (next *user) {
 	l := &s.limits[k]
-	var single *user
+	var light *user
 	isBefore := func(u, other *user) bool {
 		return other == nil || cmp.Or(cmp.Compare(u.held[k], other.held[k]),
 			cmp.Compare(u.queues[k][0].number, other.queues[k][0].number)) < 0
@@ -138,14 +138,14 @@ func (s *state) next(k Kind) (next *user) {
 		if isBefore(u, next) {
 			next = u
 		}
-		if fits && u.tickets == 1 && !u.isPatient && isBefore(u, single) {
-			single = u
+		if fits && u.tickets <= few && !u.isPatient && isBefore(u, light) {
+			light = u
 		}
 	}
 	if next != nil && l.fits(next, k, next.queues[k][0].n) {
 		return next
 	}
-	return single
+	return light
 }
 
 // dequeue removes the waiter at index i.
