@@ -15,8 +15,10 @@
 // P is the size of the pool, C the number of CPUs. These are the rules of each limit:
 //
 //  1. A user holds at most the share.
-//  2. A part is kept for users with few requests at a time, at most four. A user with more leaves it free, and leaves at
-//     least as much as it already holds. Archives and plans, which can take minutes, also leave half of the rest.
+//  2. A part is kept for users that have few requests at a time: at most four, and no more in the last ten seconds. A
+//     user whose first request came less than a tenth of a second ago is not known yet: the others may follow. All
+//     other users leave the part free, and leave at least as much as they already hold. Archives and plans, which can
+//     take minutes, also leave half of the rest.
 //  3. What becomes free goes to the waiting user that holds least, then to the one that has waited longest. If it needs
 //     more than is free, only users with few requests go before it.
 //  4. A request waits for four to five seconds, for a picture six times as long, behind at most maxQueue others of its
@@ -45,6 +47,9 @@ var names = [kinds]string{"requests", "short connections", "long connections", "
 
 const mib, maxQueue, few = 1 << 20, 256, 4
 
+// After newFor a new user counts as one with few requests, and after lately one that had many.
+const newFor, lately = 100 * time.Millisecond, 10 * time.Second
+
 // Limits are the limits of an instance. They are safe for concurrent use. Copies share what is held.
 type Limits struct {
 	Wait time.Duration // how long a request waits
@@ -54,8 +59,10 @@ type Limits struct {
 type state struct {
 	mu       sync.Mutex
 	limits   [kinds]limit
-	users    map[string]*user // those with a ticket or a part of a limit
+	users    map[string]*user // those with a request or a part of a limit, and those that had one lately
 	arrivals uint64
+	// forgotten is when users were last removed.
+	forgotten time.Time
 }
 
 // limit is a fair semaphore.
@@ -65,9 +72,10 @@ type limit struct {
 }
 
 type user struct {
-	name      string
 	isPatient bool // its work can take minutes
 	tickets   int
+	lightFrom time.Time // when it counts as a user with few requests if it has few
+	left      time.Time // when its last request ended
 	held      [kinds]int64
 	queues    [kinds][]*waiter
 }
@@ -107,7 +115,11 @@ func (l *limit) fits(u *user, k Kind, n int64) bool {
 	case u.isPatient:
 		return left >= (l.size+l.kept)/2
 	}
-	return u.tickets <= few || left >= max(l.kept, u.held[k])
+	return u.isLight() || left >= max(l.kept, u.held[k])
+}
+
+func (u *user) isLight() bool {
+	return !u.isPatient && u.tickets <= few && !time.Now().Before(u.lightFrom)
 }
 
 // serve gives what is free to waiting users.
@@ -138,7 +150,7 @@ func (s *state) next(k Kind) (next *user) {
 		if isBefore(u, next) {
 			next = u
 		}
-		if fits && u.tickets <= few && !u.isPatient && isBefore(u, light) {
+		if fits && u.isLight() && isBefore(u, light) {
 			light = u
 		}
 	}
@@ -171,6 +183,9 @@ func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 	u.queues[k] = append(u.queues[k], w)
 	s.limits[k].waiting[u] = struct{}{}
 	s.serve(k)
+	if wait := time.Until(u.lightFrom); wait > 0 {
+		defer time.AfterFunc(wait, func() { s.release(u, k, 0) }).Stop()
+	}
 	s.mu.Unlock()
 	select {
 	case <-w.served:
@@ -190,7 +205,6 @@ func (s *state) release(u *user, k Kind, n int64) {
 	defer s.mu.Unlock()
 	s.limits[k].free += n
 	u.held[k] -= n
-	s.forget(u)
 	s.serve(k)
 }
 
@@ -200,7 +214,8 @@ func (s *state) enter(name string, isPatient bool) *user {
 	defer s.mu.Unlock()
 	u := s.users[name]
 	if u == nil {
-		u = &user{name: name, isPatient: isPatient}
+		s.forget()
+		u = &user{isPatient: isPatient, lightFrom: time.Now().Add(newFor)}
 		s.users[name] = u
 	}
 	u.tickets++
@@ -211,17 +226,26 @@ func (s *state) enter(name string, isPatient bool) *user {
 func (s *state) leave(u *user) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u.tickets > few {
+		u.lightFrom = time.Now().Add(lately)
+	}
 	u.tickets--
-	s.forget(u)
+	u.left = time.Now()
 	for k := range kinds {
 		s.serve(k)
 	}
 }
 
-// forget removes a user without tickets that holds nothing. A spool can hold disk after its ticket belongs to another
-// user: see Exchange.
-func (s *state) forget(u *user) {
-	if u.tickets == 0 && u.held == [kinds]int64{} {
-		delete(s.users, u.name)
+// forget removes users that have had no request lately and hold nothing. A spool can hold disk after its ticket belongs
+// to another user: see Exchange.
+func (s *state) forget() {
+	if time.Since(s.forgotten) < lately {
+		return
+	}
+	s.forgotten = time.Now()
+	for name, u := range s.users {
+		if u.tickets == 0 && u.held == [kinds]int64{} && time.Since(u.left) >= lately {
+			delete(s.users, name)
+		}
 	}
 }

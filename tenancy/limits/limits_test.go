@@ -53,6 +53,7 @@ func TestEveryLimitKeepsItsRules(t *testing.T) {
 				}
 			}
 			t.Repeat(map[string]func(*rapid.T){
+				"wait": func(t *rapid.T) { time.Sleep(rapid.SampledFrom([]time.Duration{newFor, lately}).Draw(t, "for")) },
 				"ask": func(t *rapid.T) {
 					class := rapid.SampledFrom([]Class{Write, Write, Write, Archive}).Draw(t, "class")
 					a := &asked{kind: rapid.SampledFrom([]Kind{Short, Long, Memory, CPU, Pictures}).Draw(t, "kind")}
@@ -104,8 +105,10 @@ func TestEveryLimitKeepsItsRules(t *testing.T) {
 					t.Errorf("%s: %d of %d are free and %d users wait at the end", names[k], b.free, b.size, len(b.waiting))
 				}
 			}
-			if len(l.users) > 0 {
-				t.Errorf("%d users are left", len(l.users))
+			time.Sleep(lately)
+			l.Enter("last", Write)
+			if len(l.users) > 1 {
+				t.Errorf("%d users are left, want the last", len(l.users))
 			}
 		})
 	})
@@ -134,7 +137,7 @@ func checkRules(t *rapid.T, l *Limits) {
 			t.Fatalf("%s: archives hold %d of %d", names[k], patient, b.size)
 		}
 		if u := l.next(k); u != nil {
-			t.Fatalf("%s: user %s waits although it is its turn", names[k], u.name)
+			t.Fatalf("%s: a user that holds %d waits although it is its turn", names[k], u.held[k])
 		}
 	}
 }
@@ -151,7 +154,7 @@ func waitingFor(l *Limits, k Kind) map[*user]place {
 	defer l.mu.Unlock()
 	all := map[*user]place{}
 	for u := range l.limits[k].waiting {
-		all[u] = place{u.held[k], u.queues[k][0].number, u.tickets <= few && !u.isPatient}
+		all[u] = place{u.held[k], u.queues[k][0].number, u.isLight()}
 	}
 	return all
 }
@@ -173,7 +176,7 @@ func checkOrder(t *rapid.T, l *Limits, a *asked, before map[*user]place) {
 				continue
 			}
 			if still.held < was.held || still.held == was.held && still.number < was.number {
-				t.Fatalf("%s: %s with %d was served before %s with %d", names[a.kind], u.name, was.held, other.name, still.held)
+				t.Fatalf("%s: a user with %d was served before one with %d", names[a.kind], was.held, still.held)
 			}
 		}
 	}
@@ -195,8 +198,15 @@ func TestUsersWithManyRequestsDoNotDelayOneWithOne(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if _, ok := l.Enter("other", Write).Try(k, 1); !ok {
-					t.Error("nothing is kept for a user with one request")
+				began := time.Now()
+				other := l.Enter("other", Write)
+				release, err := other.Take(t.Context(), k, 1)
+				if err != nil || time.Since(began) > newFor {
+					t.Fatalf("a new user with one request = %v after %v", err, time.Since(began))
+				}
+				release()
+				if _, ok := other.Try(k, 1); !ok {
+					t.Error("nothing is kept for a user that has had few requests for some time")
 				}
 			})
 		})
