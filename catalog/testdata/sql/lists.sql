@@ -840,6 +840,7 @@ select ids, set_config('app.last', coalesce(ids[cardinality(ids)], 0)::text, tru
                order by g.key asc, g.id asc
                limit $3 offset $4
               ) as ids
+       offset 0
        ) s
 
 -- export_by_name
