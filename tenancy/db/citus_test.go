@@ -215,6 +215,7 @@ func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 			foreign key (tenant_id, category_id) references categories (tenant_id, id) on delete cascade
 		);
 		create index on notes (tenant_id, category_id);
+		alter table notes alter tenant_id set statistics 0;
 		alter table notes enable row level security, force row level security;
 		create policy tenant on notes
 			using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
