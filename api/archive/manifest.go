@@ -39,6 +39,9 @@ type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler. An element can need much more memory than its text.
 func (all *list[T]) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
 	in := json.NewDecoder(bytes.NewReader(text))
 	if start, err := in.Token(); err != nil || start != json.Delim('[') {
 		return errors.New("a list of files is not an array")
