@@ -255,11 +255,11 @@ func readDetails(plan changeplan.Plan) (d details, err error) {
 
 // Configure plans an import again, with other settings. It returns an InvalidError or changeplan.ErrState.
 func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, settings Settings) error {
-	plan, err := j.Plans.Get(ctx, tenant, id)
+	plan, err := j.Find(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
-	d, err := readDetails(plan.Plan)
+	d, err := readDetails(plan)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (s Summary) Sum() (sum Counts) {
 
 // Get returns a plan, or tenancy.ErrNotFound.
 func (p Plans) Get(ctx context.Context, tenant tenancy.ID, id int64) (Summary, error) {
-	plan, _, err := p.find(ctx, tenant, id)
+	plan, err := p.Find(ctx, tenant, id)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -67,6 +67,12 @@ func (p Plans) Get(ctx context.Context, tenant tenancy.ID, id int64) (Summary, e
 		s.Progress = Progress{applied, &all}
 	}
 	return s, err
+}
+
+// Find returns a plan without the numbers of its rows, or tenancy.ErrNotFound.
+func (p Plans) Find(ctx context.Context, tenant tenancy.ID, id int64) (Plan, error) {
+	plan, _, err := p.find(ctx, tenant, id)
+	return plan, err
 }
 
 // find returns a plan of the kind, and the kind.
@@ -111,7 +117,7 @@ func (p Plans) Rows(
 }
 
 func (p Plans) readRows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilter, list *paging.List[Row]) error {
-	plan, _, err := p.find(ctx, tenant, id)
+	plan, err := p.Find(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
