@@ -15,7 +15,7 @@
 // P is the size of the pool, C the number of CPUs. These are the rules of each limit:
 //
 //  1. A user holds at most the share.
-//  2. A part is kept for users that have few requests at a time: at most four, and no more in the last ten seconds. A
+//  2. A part is kept for users that have few requests at the limit: at most four, and no more in the last ten seconds. A
 //     user whose first request came less than a tenth of a second ago is not known yet: the others may follow. All
 //     other users leave the part free, and leave at least as much as they already hold. Archives and plans, which can
 //     take minutes, also leave half of the rest.
@@ -74,10 +74,11 @@ type limit struct {
 type user struct {
 	isPatient bool // its work can take minutes
 	tickets   int
-	lightFrom time.Time // when it counts as a user with few requests if it has few
 	left      time.Time // when its last request ended
 	held      [kinds]int64
 	queues    [kinds][]*waiter
+	requests  [kinds]int       // parts that are held or waited for
+	lightFrom [kinds]time.Time // when it counts as a user with few requests if it has few
 }
 
 type waiter struct {
@@ -115,11 +116,22 @@ func (l *limit) fits(u *user, k Kind, n int64) bool {
 	case u.isPatient:
 		return left >= (l.size+l.kept)/2
 	}
-	return u.isLight() || left >= max(l.kept, u.held[k])
+	return u.isLight(k) || left >= max(l.kept, u.held[k])
 }
 
-func (u *user) isLight() bool {
-	return !u.isPatient && u.tickets <= few && !time.Now().Before(u.lightFrom)
+func (u *user) isLight(k Kind) bool {
+	return !u.isPatient && !u.hasMany(k) && !time.Now().Before(u.lightFrom[k])
+}
+
+// hasMany reports whether the user has many requests at the limit. One that reads rows takes memory several times.
+func (u *user) hasMany(k Kind) bool { return min(u.requests[k], u.tickets) > few }
+
+// end counts a request less.
+func (u *user) end(k Kind) {
+	if u.hasMany(k) {
+		u.lightFrom[k] = time.Now().Add(lately)
+	}
+	u.requests[k]--
 }
 
 // serve gives what is free to waiting users.
@@ -150,7 +162,7 @@ func (s *state) next(k Kind) (next *user) {
 		if isBefore(u, next) {
 			next = u
 		}
-		if fits && u.isLight() && isBefore(u, light) {
+		if fits && u.isLight(k) && isBefore(u, light) {
 			light = u
 		}
 	}
@@ -171,11 +183,13 @@ func (s *state) dequeue(u *user, k Kind, i int) {
 func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	u.requests[k]++
 	if l := &s.limits[k]; len(l.waiting) == 0 && l.fits(u, k, n) { // the usual case, which allocates nothing
 		l.free, u.held[k] = l.free-n, u.held[k]+n
 		return true
 	}
 	if len(u.queues[k]) == maxQueue {
+		u.end(k)
 		return false
 	}
 	s.arrivals++
@@ -183,8 +197,8 @@ func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 	u.queues[k] = append(u.queues[k], w)
 	s.limits[k].waiting[u] = struct{}{}
 	s.serve(k)
-	if wait := time.Until(u.lightFrom); wait > 0 {
-		defer time.AfterFunc(wait, func() { s.release(u, k, 0) }).Stop()
+	if wait := time.Until(u.lightFrom[k]); wait > 0 {
+		defer time.AfterFunc(wait, func() { s.serveAgain(k) }).Stop()
 	}
 	s.mu.Unlock()
 	select {
@@ -195,9 +209,16 @@ func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 	i := slices.Index(u.queues[k], w)
 	if i >= 0 {
 		s.dequeue(u, k, i)
+		u.end(k)
 		s.serve(k) // the next one may need less
 	}
 	return i < 0
+}
+
+func (s *state) serveAgain(k Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serve(k)
 }
 
 func (s *state) release(u *user, k Kind, n int64) {
@@ -205,6 +226,7 @@ func (s *state) release(u *user, k Kind, n int64) {
 	defer s.mu.Unlock()
 	s.limits[k].free += n
 	u.held[k] -= n
+	u.end(k)
 	s.serve(k)
 }
 
@@ -215,25 +237,22 @@ func (s *state) enter(name string, isPatient bool) *user {
 	u := s.users[name]
 	if u == nil {
 		s.forget()
-		u = &user{isPatient: isPatient, lightFrom: time.Now().Add(newFor)}
+		u = &user{isPatient: isPatient}
+		for k := range u.lightFrom {
+			u.lightFrom[k] = time.Now().Add(newFor)
+		}
 		s.users[name] = u
 	}
 	u.tickets++
 	return u
 }
 
-// leave ends a ticket. Then the other request of the user may get what is kept.
+// leave ends a ticket.
 func (s *state) leave(u *user) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u.tickets > few {
-		u.lightFrom = time.Now().Add(lately)
-	}
 	u.tickets--
 	u.left = time.Now()
-	for k := range kinds {
-		s.serve(k)
-	}
 }
 
 // forget removes users that have had no request lately and hold nothing. A spool can hold disk after its ticket belongs

@@ -154,7 +154,7 @@ func waitingFor(l *Limits, k Kind) map[*user]place {
 	defer l.mu.Unlock()
 	all := map[*user]place{}
 	for u := range l.limits[k].waiting {
-		all[u] = place{u.held[k], u.queues[k][0].number, u.isLight()}
+		all[u] = place{u.held[k], u.queues[k][0].number, u.isLight(k)}
 	}
 	return all
 }
