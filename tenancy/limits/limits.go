@@ -15,12 +15,12 @@
 // P is the size of the pool, C the number of CPUs. These are the rules of each limit:
 //
 //  1. A user holds at most the share.
-//  2. A part is kept for users that have few requests at the limit: at most four, and no more in the last ten seconds. A
-//     user whose first request came less than a tenth of a second ago is not known yet: the others may follow. All
-//     other users leave the part free, and leave at least as much as they already hold. Archives and plans, which can
-//     take minutes, also leave half of the rest.
+//  2. A part is kept for users with few and short requests at the limit: at most four at a time, each for at most a
+//     quarter of a second. One that had more or longer ones in the last ten seconds leaves the part free, and leaves at
+//     least as much as it already holds; so does a user whose first request came less than a tenth of a second ago,
+//     because the others may follow. Archives and plans, which can take minutes, also leave half of the rest.
 //  3. What becomes free goes to the waiting user that holds least, then to the one that has waited longest. If it needs
-//     more than is free, only users with few requests go before it.
+//     more than is free, only users of the kept part go before it.
 //  4. A request waits for four to five seconds, for a picture six times as long, behind at most maxQueue others of its
 //     user. Then it is refused with ErrBusy. Plans wait without an end; nothing waits for disk or memory of rows.
 //  5. One connection counts for all that a request uses at a time. A CPU is taken last, and nothing waits with it. So
@@ -47,8 +47,8 @@ var names = [kinds]string{"requests", "short connections", "long connections", "
 
 const mib, maxQueue, few = 1 << 20, 256, 4
 
-// After newFor a new user counts as one with few requests, and after lately one that had many.
-const newFor, lately = 100 * time.Millisecond, 10 * time.Second
+// A user that holds a part of a limit for longer than short has long requests. Rule 2 explains newFor and lately.
+const short, newFor, lately = 250 * time.Millisecond, 100 * time.Millisecond, 10 * time.Second
 
 // Limits are the limits of an instance. They are safe for concurrent use. Copies share what is held.
 type Limits struct {
@@ -78,7 +78,7 @@ type user struct {
 	held      [kinds]int64
 	queues    [kinds][]*waiter
 	requests  [kinds]int       // parts that are held or waited for
-	lightFrom [kinds]time.Time // when it counts as a user with few requests if it has few
+	lightFrom [kinds]time.Time // when it may use the kept part if it has few requests
 }
 
 type waiter struct {
@@ -126,9 +126,9 @@ func (u *user) isLight(k Kind) bool {
 // hasMany reports whether the user has many requests at the limit. One that reads rows takes memory several times.
 func (u *user) hasMany(k Kind) bool { return min(u.requests[k], u.tickets) > few }
 
-// end counts a request less.
-func (u *user) end(k Kind) {
-	if u.hasMany(k) {
+// end counts a request less, which held its part for some time.
+func (u *user) end(k Kind, held time.Duration) {
+	if u.hasMany(k) || held > short {
 		u.lightFrom[k] = time.Now().Add(lately)
 	}
 	u.requests[k]--
@@ -189,7 +189,7 @@ func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 		return true
 	}
 	if len(u.queues[k]) == maxQueue {
-		u.end(k)
+		u.end(k, 0)
 		return false
 	}
 	s.arrivals++
@@ -209,7 +209,7 @@ func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 	i := slices.Index(u.queues[k], w)
 	if i >= 0 {
 		s.dequeue(u, k, i)
-		u.end(k)
+		u.end(k, 0)
 		s.serve(k) // the next one may need less
 	}
 	return i < 0
@@ -221,12 +221,12 @@ func (s *state) serveAgain(k Kind) {
 	s.serve(k)
 }
 
-func (s *state) release(u *user, k Kind, n int64) {
+func (s *state) release(u *user, k Kind, n int64, taken time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limits[k].free += n
 	u.held[k] -= n
-	u.end(k)
+	u.end(k, time.Since(taken))
 	s.serve(k)
 }
 

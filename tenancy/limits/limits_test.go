@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -211,6 +212,41 @@ func TestUsersWithManyRequestsDoNotDelayOneWithOne(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Each of many users has one request at a time, which takes long.
+func TestUsersWithLongRequestsDoNotDelayOneWithShortOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(24, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for user := range 40 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					ticket := l.Enter(fmt.Sprint(user), Write)
+					if release, err := ticket.Take(ctx, Long, 1); err == nil {
+						time.Sleep(2 * short)
+						release()
+					}
+					ticket.Close()
+				}
+			})
+		}
+		other := l.Enter("other", Write)
+		time.Sleep(lately)
+		for range 20 {
+			began := time.Now()
+			release, err := other.Take(ctx, Long, 1)
+			if err != nil || time.Since(began) > 0 {
+				t.Errorf("a short request = %v after %v", err, time.Since(began))
+			}
+			time.Sleep(short)
+			release()
+		}
+		cancel()
+		all.Wait()
+	})
 }
 
 func TestTheQueueOfAUserIsBounded(t *testing.T) {

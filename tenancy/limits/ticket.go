@@ -241,7 +241,8 @@ func (t *Ticket) Take(ctx context.Context, k Kind, n int64) (release func(), err
 	u := t.user
 	switch {
 	case t.limits.take(limited.Done(), u, k, n):
-		return func() { t.limits.release(u, k, n) }, nil
+		taken := time.Now()
+		return func() { t.limits.release(u, k, n, taken) }, nil
 	case limited.Err() != nil && context.Cause(limited) != errWaited:
 		return nil, limited.Err() // the caller has given up
 	}
@@ -253,8 +254,8 @@ func (t *Ticket) Try(k Kind, n int64) (release func(), ok bool) {
 	if t == nil {
 		return func() {}, true
 	}
-	u := t.user
-	return func() { t.limits.release(u, k, n) }, t.limits.take(now, u, k, n)
+	u, taken := t.user, time.Now()
+	return func() { t.limits.release(u, k, n, taken) }, t.limits.take(now, u, k, n)
 }
 
 // Refused counts a refusal and returns its error.
