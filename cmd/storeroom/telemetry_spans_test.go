@@ -157,7 +157,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/customers/{id}":         {3, 7},
 	"GET /settings/t/{slug}/customers/{id}/data":    {21, 42},
 	"GET /settings/t/{slug}/customers/{id}/erase":   {2, 3},
-	"POST /settings/t/{slug}/customers/{id}/erase":  {34, 66}, // with a plan that erases from other plans
+	"POST /settings/t/{slug}/customers/{id}/erase":  {44, 84}, // with a plan that erases from other plans
 	"GET /settings/t/{slug}/keys":                   {3, 5},
 	"POST /settings/t/{slug}/keys":                  {9, 9},
 	"GET /settings/t/{slug}/keys/new":               {1, 1},
@@ -177,7 +177,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/archive.zip":            {32, 35},
 	"GET /settings/t/{slug}/imports":                {2, 5},
 	"POST /settings/t/{slug}/imports":               {10, 11},
-	"GET /settings/t/{slug}/imports/{id}":           {7, 13}, // after it is planned: two parts of the rows
+	"GET /settings/t/{slug}/imports/{id}":           {9, 14}, // after it is planned: two parts of the rows
 	"GET /settings/t/{slug}/imports/{id}/progress":  {3, 5},
 	"GET /settings/t/{slug}/imports/{id}/refused":   {5, 9},
 	"POST /settings/t/{slug}/imports/{id}/settings": {9, 13},
