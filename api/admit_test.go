@@ -21,65 +21,59 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/ratelimit"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // mustHold acquires n times as that user, until the test ends.
 func (a *testAPI) mustHold(
-	t *testing.T, n int, user string, class admission.Class,
-	acquire func(*admission.Ticket, context.Context) (func(), error),
+	t *testing.T, n int, user string, class limits.Class, acquire func(context.Context, *limits.Ticket) error,
 ) {
 	t.Helper()
 	for range n {
-		release, err := acquire(a.server.Admission.Enter(user, class), t.Context())
-		if err != nil {
+		ticket := a.server.Limits.Enter(user, class)
+		t.Cleanup(ticket.Close)
+		if err := acquire(t.Context(), ticket); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(release)
 	}
 }
 
-func holdMemory(bytes int64) func(*admission.Ticket, context.Context) (func(), error) {
-	return func(t *admission.Ticket, _ context.Context) (func(), error) {
-		release, ok := t.TryMemory(bytes)
-		if !ok {
-			return nil, admission.ErrBusy
-		}
-		return release, nil
+func start(ctx context.Context, ticket *limits.Ticket) error { return ticket.Start(ctx) }
+
+func connect(ctx context.Context, ticket *limits.Ticket) error {
+	_, err := ticket.Connection(ctx)
+	return err
+}
+
+func take(kind limits.Kind, n int64) func(context.Context, *limits.Ticket) error {
+	return func(ctx context.Context, ticket *limits.Ticket) error {
+		_, err := ticket.Take(ctx, kind, n)
+		return err
 	}
 }
 
 // withShortWait shortens the wait for a share, for requests that are refused. On a busy machine it is too short for
 // others: see patient.
-func withShortWait(s *Server) { s.Admission.WaitTimeout = 100 * time.Millisecond }
+func withShortWait(s *Server) { s.Limits.Wait = 100 * time.Millisecond }
 
-// tryAsAnother sends a request of a new tenant. On a busy machine, a statement of the request can take so long that its
-// tenant counts as busy and waits for those of the others. Then another tenant tries.
+// tryAsAnother sends a request of a new tenant.
 func (a *testAPI) tryAsAnother(t *testing.T, c call) {
 	t.Helper()
-	var got reply
-	for range 10 {
-		other := a.MustTenant(t, fmt.Sprintf("other-%x", rand.Uint64()), withLimit(1_000_000))
-		c.key = a.mustKey(t, other, "full")
-		if got = a.send(t, c); got.StatusCode == c.wantStatus {
-			return
-		}
-	}
-	t.Errorf("%s %s %.200s of another tenant = %d, want %d: %.2000s", c.method, c.path, c.body, got.StatusCode,
-		c.wantStatus, got.body)
+	c.key = a.mustKey(t, a.MustTenant(t, fmt.Sprintf("other-%x", rand.Uint64()), withLimit(1_000_000)), "full")
+	a.try(t, c)
 }
 
 // patient returns another server with the database and the shares of a. Its requests wait for as long as in operation.
 func (a *testAPI) patient(t *testing.T, change ...func(*Server)) *testAPI {
 	t.Helper()
-	shares := *a.server.Admission
-	shares.WaitTimeout = admission.New(1).WaitTimeout
+	shares := *a.server.Limits
+	shares.Wait = limits.New(1, 1).Wait
 	b := *a
 	b.log = &logged{}
-	b.serve(t, a.DB, append([]func(*Server){func(s *Server) { s.Admission = &shares }}, change...)...)
+	b.serve(t, a.DB, append([]func(*Server){func(s *Server) { s.Limits = &shares }}, change...)...)
 	return &b
 }
 
@@ -102,25 +96,22 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 	}
 	workbook := call{path: "/api/reports/export/channels?format=xlsx"}
 	list, bulk := call{path: "/api/products"}, call{method: "POST", path: "/api/products/bulk", body: `{"items":[]}`}
+	long := call{method: "POST", path: "/api/products/bulk", body: `{"items":[]` + strings.Repeat(" ", largeBody) + `}`}
 	all := func(calls []call, more ...call) []call { return slices.Concat(calls, more) }
 	for _, test := range []struct {
 		name    string
-		hold    func(*admission.Ticket, context.Context) (func(), error)
-		class   admission.Class
+		hold    func(context.Context, *limits.Ticket) error
+		class   limits.Class
 		n       int
 		refused []call
 		served  []call
 	}{
-		{"requests", (*admission.Ticket).Start, admission.Write, 64, all(reports, workbook), nil},
-		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
-		{"long-running connections", (*admission.Ticket).Start, admission.Report, 2, all(reports, workbook), []call{list}},
-		{"connections", (*admission.Ticket).Connection, admission.Write, 4, all(reports, list), nil},
-		{"connections for reads", (*admission.Ticket).Start, admission.Read, 3, []call{list}, reports},
-		{"memory for large requests",
-			func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) }, admission.Bulk, 1,
-			[]call{workbook}, all(reports, list, bulk)},
-		{"disk", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Disk(ctx, 512<<20) },
-			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
+		{"requests", start, limits.Write, 256, all(reports, workbook, list), nil},
+		{"long connections", start, limits.Report, 3, all(reports, workbook), []call{list}},
+		{"short connections", connect, limits.Write, 3, []call{list}, all(reports, workbook)},
+		{"memory", take(limits.Memory, 48<<20), limits.Bulk, 1, all(reports[7:], workbook), all(reports[:7], list, bulk)},
+		{"disk", take(limits.Disk, 512<<20), limits.Bulk, 1, []call{long}, all(reports, list, bulk, workbook)},
+		{"CPUs", take(limits.CPU, 1), limits.Bulk, 1, []call{workbook, long}, all(reports, list, bulk)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -165,20 +156,19 @@ func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
 	settings := []string{"/keys", "/keys/new", "/members"}
 	for _, test := range []struct {
 		name            string
-		class           admission.Class
+		class           limits.Class
 		n               int
 		refused, served []string
 	}{
-		{"long-running connections", admission.Report, 2, append(reports, "/overview.xlsx"), slices.Concat(lists, settings)},
-		{"connections for reads", admission.Read, 3, lists, slices.Concat(reports, settings)},
-		{"exports", admission.Export, 2, []string{"/overview.xlsx"}, slices.Concat(reports, lists, settings)},
+		{"long connections", limits.Report, 3, append(reports, "/overview.xlsx"), slices.Concat(lists, settings)},
+		{"short connections", limits.Read, 3, lists, slices.Concat(reports, settings)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t, withPages(), withShortWait)
 			patient := a.patient(t, withPages())
 			cookie := patient.mustSignIn(t, a.tenant)
-			a.mustHold(t, test.n, a.tenant.ID.User(), test.class, (*admission.Ticket).Start)
+			a.mustHold(t, test.n, a.tenant.ID.User(), test.class, start)
 			path := func(page string) string { return "/settings/t/" + a.tenant.Slug + page }
 			for _, page := range test.refused {
 				if got, _ := a.page(t, "GET", path(page), cookie, nil); got.StatusCode != 503 {
@@ -203,9 +193,9 @@ func TestALeakedKeyIsRevokedWhileItUsesTheShareOfItsTenant(t *testing.T) {
 	cookie := a.mustSignIn(t, a.tenant)
 	leaked, secret := a.mustNewKey(t, a.tenant, "full")
 	a.try(t, call{path: "/api/me", key: secret, wantStatus: 200})
-	a.mustHold(t, 64, a.tenant.ID.User(), admission.Write, (*admission.Ticket).Start)
-	a.mustHold(t, 3, a.tenant.ID.User(), admission.Read, (*admission.Ticket).Start)
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Write, holdMemory(16<<20))
+	a.mustHold(t, 253, a.tenant.ID.User(), limits.Write, start)
+	a.mustHold(t, 3, a.tenant.ID.User(), limits.Read, start)
+	a.mustHold(t, 1, a.tenant.ID.User(), limits.Write, take(limits.Memory, 48<<20))
 	a.try(t, call{path: "/api/products", key: secret, wantStatus: 503, wantCode: ServiceUnavailable})
 	list := "/settings/t/" + a.tenant.Slug + "/keys"
 	revoke := fmt.Sprintf("%s/%d/revoke", list, leaked.ID)
@@ -273,7 +263,7 @@ func TestAnAddressOverItsShareDelaysOnlyItself(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages(), withShortWait)
 	network := a.address[:strings.LastIndex(a.address, "::")] + "::/64"
-	a.mustHold(t, 64, "address "+network, admission.Page, (*admission.Ticket).Start)
+	a.mustHold(t, 256, "address "+network, limits.Page, start)
 	for _, path := range []string{"/settings/sign-in", "/settings/t/shop/keys", "/settings"} {
 		got, _ := a.page(t, "GET", path, "", nil)
 		if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
@@ -314,7 +304,7 @@ func (a *testAPI) mustDial(t *testing.T, path, contentType, key, begin string) n
 func TestABodyThatDoesNotEndCostsOnlyItsConnection(t *testing.T) {
 	t.Parallel()
 	var awaited atomic.Int64
-	const more = 80 // than the share of requests
+	const more = 260 // than the share of requests
 	a := newAPI(t, withPages(), func(s *Server) {
 		s.limits.bodyTimeout = time.Minute
 		s.WaitsForClient = func(context.Context, bool) { awaited.Add(1) }
@@ -346,7 +336,7 @@ func TestABodyThatDoesNotEndCostsOnlyItsConnection(t *testing.T) {
 // A refused attempt to sign in is answered late, but keeps no place of its address meanwhile.
 func TestARefusedSignInCostsOnlyItsConnection(t *testing.T) {
 	t.Parallel()
-	const share = 64           // of requests
+	const share = 256          // of requests
 	var responses atomic.Int64 // that have begun
 	a := newAPI(t, withPages(), func(s *Server) {
 		s.limits.refusalDelay = time.Hour
@@ -440,13 +430,12 @@ func TestARefusalOfASlowBodyIsSent(t *testing.T) {
 	}
 }
 
-// A response that the client does not read waits in a file if the share of memory is in use.
+// A large response that the client does not read waits in a file.
 func TestALargeResponseWaitsInAFile(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	want := a.try(t, call{path: "/api/products?per_page=30", wantStatus: 200}).body
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, holdMemory(16<<20))
 	body := a.mustOpen(t, "/api/products?per_page=30")
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
@@ -478,7 +467,7 @@ func TestAnUnreadExportHoldsNoConnection(t *testing.T) {
 		}
 		return busy == 0
 	})
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Export, (*admission.Ticket).Connection)
+	a.mustHold(t, 1, a.tenant.ID.User(), limits.Export, connect)
 }
 
 // A panic in the goroutine that writes an export must not end the program.
@@ -488,7 +477,7 @@ func TestAPanicWhileAnExportIsWritten(t *testing.T) {
 		file := &download{w: w, timeout: time.Second, contentType: "text/csv", name: "x.csv"}
 		return file.readAhead(r, func(context.Context, io.Writer) error { panic("broken") })
 	}
-	class := options{class: admission.Export}
+	class := options{class: limits.Export}
 	a := newAPI(t, with(route{"GET", "/api/broken/export", "products:read", export, class}))
 	a.try(t, call{path: "/api/broken/export", wantStatus: 500, wantCode: InternalError})
 	if !strings.Contains(a.log.String(), "panic: broken") {
@@ -502,85 +491,15 @@ func TestLargeRowsCountAsMemory(t *testing.T) {
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	list := call{path: "/api/products?per_page=100", wantStatus: 200}
-	for range 10 { // 3 MB each, counted three times; the share is 16 MiB
+	for range 10 { // 3 MB each, counted three times; the share is 48 MiB
 		a.try(t, list)
 	}
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, holdMemory(14<<20))
+	a.mustHold(t, 1, a.tenant.ID.User(), limits.Bulk, take(limits.Memory, 44<<20))
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	list.wantStatus, list.wantCode = 503, ServiceUnavailable
 	a.try(t, list)
 	if line := a.lastLine(t); !strings.Contains(line.Error, "memory") {
 		t.Errorf("logged as %+v, want a warning that names memory", line)
-	}
-}
-
-// Work on large bodies and responses waits for a CPU; small ones do not.
-func TestLargeBodiesAndResponsesWaitForACPU(t *testing.T) {
-	t.Parallel()
-	// The wait is longer than the pauses of a busy user, for which an export could be refused, too.
-	a := newAPI(t, func(s *Server) { s.Admission.WaitTimeout = 500 * time.Millisecond })
-	patient := a.patient(t)
-	a.mustHeavyProducts(t, 100)
-	large := []call{
-		{path: "/api/products?per_page=30"},
-		{path: "/api/reports/export/channels?format=xlsx"},
-		{method: "POST", path: "/api/products/bulk", body: `{"items":[]` + strings.Repeat(" ", largePart) + `}`},
-	}
-	for _, c := range large {
-		c.wantStatus = 200
-		patient.try(t, c)
-	}
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Read, func(t *admission.Ticket, ctx context.Context) (func(), error) {
-		turn := t.Turn()
-		return turn.End, turn.Next(ctx)
-	})
-	for _, c := range large {
-		c.wantStatus, c.wantCode = 503, ServiceUnavailable
-		a.try(t, c)
-		if line := a.lastLine(t); !strings.Contains(line.Error, "CPUs") {
-			t.Errorf("%s is logged as %+v, want a warning that names CPUs", c.path, line)
-		}
-	}
-	for _, c := range []call{
-		{path: "/api/products?per_page=1"}, {path: "/api/reports/sales-summary?" + firstDays},
-		{method: "POST", path: "/api/products/bulk", body: `{"items":[]}`},
-	} {
-		c.wantStatus = 200
-		patient.try(t, c)
-	}
-}
-
-// Tiny chunks cost so much that reading them counts as copying. Nothing waits for a slow client.
-func TestTinyChunksCountAsCopies(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, withShortWait)
-	request := "POST /api/products HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + a.key +
-		"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-	patient := a.patient(t)
-	send := func(to *testAPI, chunks string) string {
-		t.Helper()
-		conn, err := net.Dial("tcp", strings.TrimPrefix(to.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		go io.WriteString(conn, request+chunks)
-		answer, err := io.ReadAll(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(answer)
-	}
-	tiny := strings.Repeat("1\r\n \r\n", largestSmall+2000) + "0\r\n\r\n"
-	if answer := send(patient, tiny); !strings.HasPrefix(answer, "HTTP/1.1 400") {
-		t.Errorf("= %q, want 400 for a body of spaces", answer)
-	}
-	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, (*admission.Ticket).Copy)
-	if answer := send(a, tiny); !strings.HasPrefix(answer, "HTTP/1.1 503") {
-		t.Errorf("= %q, want 503 while a part of another body is copied", answer)
-	}
-	if answer := send(patient, "2\r\n{}\r\n0\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 422") {
-		t.Errorf("a small body = %q, want 422", answer)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // failedKeys limits requests without a valid key, by address: a burst of 60 and 60 a minute.
@@ -51,9 +51,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	state := stateOf(r)
 	state.principal, state.tenant = p, p.Tenant.ID
 	name := strconv.AppendInt([]byte("t:"), int64(p.Tenant.ID), 10)
-	release := s.Admission.Enter(p.Tenant.ID.User(), admission.Unauthenticated).Decision(r.Context())
 	d := s.Limiter.Take(r.Context(), string(name), p.Tenant.Limit())
-	release()
 	countDecision(r, "plan", string(p.Tenant.Plan), d)
 	if err := applyDecision(w, r, d); err != nil {
 		return err
@@ -78,15 +76,14 @@ func (s *Server) resolveKey(w http.ResponseWriter, r *http.Request) (*keys.Princ
 	if err := keys.Check(token); err != nil {
 		return nil, s.rejectKey(w, r, &apiError{code: InvalidAPIKey, cause: err})
 	}
-	ticket := s.Admission.Enter(s.addressUser(r), admission.Unauthenticated)
-	release := ticket.Decision(r.Context())
 	d := s.Limiter.PeekToken(r.Context(), s.addressBucket(r), failedKeys)
-	release()
 	if limited := applyDecision(w, r, d); limited != nil && !s.Keys.Seen(token) {
 		countDecision(r, "address", "", d)
 		return nil, limited
 	}
-	p, err := s.Keys.Resolve(admission.NewContext(r.Context(), ticket), token)
+	ticket := s.Limits.Enter(s.addressUser(r), limits.Unauthenticated)
+	defer ticket.Close()
+	p, err := s.Keys.Resolve(limits.NewContext(r.Context(), ticket), token)
 	switch {
 	case errors.Is(err, keys.ErrUnknown):
 		return nil, s.rejectKey(w, r, &apiError{code: InvalidAPIKey, cause: err})
@@ -118,9 +115,7 @@ func (s *Server) checkKeyAgain(r *http.Request) error {
 // rejectKey counts a failed key against the limit of its address. It returns err, or a 429 above
 // the limit.
 func (s *Server) rejectKey(w http.ResponseWriter, r *http.Request, err error) error {
-	release := s.Admission.Enter(s.addressUser(r), admission.Unauthenticated).Decision(r.Context())
 	d := s.Limiter.TakeToken(r.Context(), s.addressBucket(r), failedKeys)
-	release()
 	countDecision(r, "address", "", d)
 	if limited := applyDecision(w, r, d); limited != nil {
 		return limited

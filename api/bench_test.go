@@ -11,8 +11,8 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 const benchBody = `{"sku":"KET-SA-0001042","name":"Brushed kettle, sage","description":"<p>Boils, whistles, stays.</p>",
@@ -55,14 +55,14 @@ func BenchmarkDecodeOrders(b *testing.B) {
 		orders[i] = fmt.Sprintf(order, i)
 	}
 	raw := []byte(`{"orders":[` + strings.Join(orders, ",") + `]}`)
-	spool := admission.New(1).Enter("tenant", admission.Bulk).NewSpool()
-	defer spool.Close()
-	if _, err := spool.Write(raw); err != nil {
+	content := spool.New(nil)
+	defer content.Close()
+	if _, err := content.Write(raw); err != nil {
 		b.Fatal(err)
 	}
 	r := httptest.NewRequest("POST", "/api/orders/bulk", nil)
 	r.Header.Set("Content-Type", "application/json")
-	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, &requestState{body: spool}))
+	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, &requestState{body: content}))
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -70,7 +70,7 @@ func BenchmarkDecodeOrders(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		err = body.eachRow(b.Context(), body.all(), func(i int, o *object) error {
+		err = body.eachRow(body.all(), func(i int, o *object) error {
 			if row := o.order(); len(row.Items) != 3 || len(row.Invalid) > 0 {
 				b.Fatal(i, row)
 			}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // readBody reads a request body, which must be one JSON object. The path of such a request takes no parameters.
@@ -20,7 +20,7 @@ func readBody(r *http.Request) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseInTurn(r, raw)
+	return parseBody(r, raw)
 }
 
 func checkHeader(r *http.Request) error {
@@ -42,7 +42,7 @@ func readOptionalBody(r *http.Request) (*object, error) {
 	if err := checkJSONContent(r); err != nil {
 		return nil, err
 	}
-	return parseInTurn(r, raw)
+	return parseBody(r, raw)
 }
 
 // readNoFields reads the body of a route that takes none, or an empty object.
@@ -67,24 +67,18 @@ func body(r *http.Request) ([]byte, error) {
 	return spool.Part(0, int(spool.Size()))
 }
 
-// turnFor returns a turn for the work on the body of a request, or nil for a small body.
-func turnFor(r *http.Request) *admission.Turn {
-	if stateOf(r).body.Size() < largePart {
-		return nil
-	}
-	return stateOf(r).ticket.Turn()
-}
+// largeBody is the size from which a body is parsed with a CPU of the limits: smaller ones take about 10 ms.
+const largeBody = 1 << 20
 
-func parseInTurn(r *http.Request, raw []byte) (*object, error) {
-	turn := turnFor(r)
-	defer turn.End()
-	if err := turn.Next(r.Context()); err != nil {
-		return nil, err
+// parseBody parses the body of a request, which must be one JSON object.
+func parseBody(r *http.Request, raw []byte) (*object, error) {
+	if len(raw) > largeBody {
+		release, err := stateOf(r).ticket.Take(r.Context(), limits.CPU, 1)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 	}
-	return parseBody(raw)
-}
-
-func parseBody(raw []byte) (*object, error) {
 	if !utf8.Valid(raw) {
 		return nil, &apiError{code: InvalidJSON, message: "The body is not valid UTF-8."}
 	}

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 const (
@@ -68,7 +69,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 		return s.planProducts(w, r, body)
 	}
 	keys, hasSKU := make([]catalog.RowKey, len(body.rows)), make([]bool, len(body.rows))
-	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
+	err = body.eachRow(body.all(), func(i int, o *object) error {
 		sku := field(o, "sku", parseLine)
 		keys[i], hasSKU[i] = catalog.RowKey{SKU: sku.Value, Size: body.rows[i].length}, sku.Set && !sku.Null
 		return nil
@@ -78,7 +79,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	}
 	read := func(ctx context.Context, indexes []int) ([]catalog.Row, error) {
 		rows := make([]catalog.Row, len(indexes))
-		return rows, body.eachRow(ctx, indexes, func(i int, o *object) error {
+		return rows, body.eachRow(indexes, func(i int, o *object) error {
 			rows[i] = catalog.Row{Changes: o.productRow(), Invalid: o.errs}
 			limitErrors(o.errs, len(body.rows))
 			return nil
@@ -108,7 +109,7 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rows, hasNumber, items := make([]sales.Row, len(body.rows)), make([]bool, len(body.rows)), 0
-	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
+	err = body.eachRow(body.all(), func(i int, o *object) error {
 		rows[i] = o.order()
 		hasNumber[i] = len(o.errs["number"]) == 0
 		rows[i].MoreInvalid = limitErrors(o.errs, len(body.rows))
@@ -144,8 +145,7 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 
 // bulkBody is the array in the body of a bulk request. The body can be in a file, so that only some rows are in memory.
 type bulkBody struct {
-	spool     *admission.Spool
-	turn      *admission.Turn // nil for a small body
+	spool     *spool.Spool
 	rows      []span
 	malformed map[int]error // of rows that are not objects, by index
 }
@@ -163,16 +163,12 @@ func readBulk(r *http.Request, q *query, field string) (*bulkBody, error) {
 	if err := checkJSONContent(r); err != nil {
 		return nil, err
 	}
-	b := &bulkBody{spool: stateOf(r).body, turn: turnFor(r), malformed: map[int]error{}}
+	b := &bulkBody{spool: stateOf(r).body, malformed: map[int]error{}}
 	if err := b.spool.Reserve(r.Context()); err != nil {
 		return nil, err
 	}
-	defer b.turn.End()
-	if err := b.turn.Next(r.Context()); err != nil {
-		return nil, err
-	}
 	return b, b.spool.View(func(content []byte) error {
-		body, err := parseBody(content)
+		body, err := parseBody(r, content)
 		if err != nil {
 			return err
 		}
@@ -189,12 +185,9 @@ func readBulk(r *http.Request, q *query, field string) (*bulkBody, error) {
 
 // eachRow calls f with each row of indexes. A row that is not an object counts as an empty one: it fails, and its
 // result reports the syntax instead of the missing fields. Other requests may use the CPU between rows.
-func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *object) error) error {
-	defer b.turn.End()
+func (b *bulkBody) eachRow(indexes []int, f func(i int, o *object) error) error {
 	for i, index := range indexes {
-		if err := b.turn.Next(ctx); err != nil {
-			return err
-		}
+		runtime.Gosched()
 		o, err := b.row(index)
 		if err != nil {
 			return err

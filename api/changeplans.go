@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -24,16 +23,37 @@ const (
 
 // planJSON is a plan that changes products.
 type planJSON struct {
-	planHeadJSON
-	Counts   planCounts       `json:"counts"`
-	Progress imports.Progress `json:"progress"`
-	Rows     []planRowJSON    `json:"rows"`
+	pagedPlanJSON
+	Counts   planCounts          `json:"counts"`
+	Progress changeplan.Progress `json:"progress"`
+	Rows     []planRowJSON       `json:"rows"`
 }
 
-// planHeadJSON is a plan in a list.
-type planHeadJSON struct {
-	importHeadJSON
+// pagedPlanJSON is a plan that changes products in a list.
+type pagedPlanJSON struct {
+	planHeadJSON
 	URL *string `json:"url"` // of its page; null without pages
+}
+
+// planHeadJSON is a plan, also an import, in a list.
+type planHeadJSON struct {
+	ID        int64            `json:"id"`
+	Title     string           `json:"title"`
+	State     changeplan.State `json:"state"`
+	CreatedAt timestamp        `json:"created_at"`
+	CreatedBy string           `json:"created_by"`
+	PlannedAt *timestamp       `json:"planned_at"`
+	AppliedAt *timestamp       `json:"applied_at"`
+	ExpiresAt timestamp        `json:"expires_at"`
+	Failure   *string          `json:"failure"`
+}
+
+func planHeadShape(p changeplan.Plan) planHeadJSON {
+	return planHeadJSON{
+		ID: p.ID, Title: p.Title, State: p.State, CreatedAt: timestamp(p.CreatedAt), CreatedBy: p.Actor,
+		PlannedAt: (*timestamp)(p.PlannedAt), AppliedAt: (*timestamp)(p.AppliedAt), ExpiresAt: timestamp(p.ExpiresAt),
+		Failure: p.Failure,
+	}
 }
 
 type planCounts struct {
@@ -49,7 +69,7 @@ type planRowJSON struct {
 	Index   *int                 `json:"index"` // in the request; null for a change of a filter
 	SKU     *string              `json:"sku"`
 	ID      *int64               `json:"id"`
-	Action  imports.Action       `json:"action"`
+	Action  changeplan.Action    `json:"action"`
 	Old     map[string]any       `json:"old"`
 	New     map[string]any       `json:"new"`
 	Errors  tenancy.InvalidError `json:"errors"`
@@ -81,7 +101,7 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 		title = "Bulk request of 1 product"
 	}
 	each := func(yield func(int, catalog.Row) error) error {
-		return body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
+		return body.eachRow(body.all(), func(i int, o *object) error {
 			row := catalog.Row{Changes: o.productRow(), Invalid: o.errs}
 			if err := body.malformed[i]; err != nil {
 				row.Invalid = tenancy.InvalidError{"": {malformedRow(err)}}
@@ -101,11 +121,11 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 func (s *Server) answerPlan(w http.ResponseWriter, r *http.Request, id, rows int64, status int) error {
 	// With an Idempotency-Key, the plan and the response are one transaction, so that nothing else sees the plan yet.
 	if rows <= maxSettled && r.Header.Get("Idempotency-Key") == "" {
-		if err := s.Changes.Settle(r.Context(), tenant(r), id, settleTime); err != nil {
+		if _, err := s.Changes.Settle(r.Context(), tenant(r), id, settleTime); err != nil {
 			return err
 		}
 	}
-	i, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -113,19 +133,19 @@ func (s *Server) answerPlan(w http.ResponseWriter, r *http.Request, id, rows int
 		w.Header().Set("Location", "/api/plans/"+strconv.FormatInt(id, 10))
 	}
 	switch {
-	case i.State.IsDue():
+	case plan.State.IsDue():
 		status = http.StatusAccepted
-	case i.State == changeplan.Planned && i.Failure != nil:
-		return s.changedError(r, i)
+	case plan.State == changeplan.Planned && plan.Failure != nil:
+		return s.changedError(r, id)
 	}
-	return s.writePlan(w, r, status, i, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: rowsOfPlan}})
+	return s.writePlan(w, r, status, plan, changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: rowsOfPlan}})
 }
 
 // changedError returns the response for a plan that was not applied because rows have changed since. It names the first
 // of them.
-func (s *Server) changedError(r *http.Request, i imports.Import) error {
-	f := imports.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: rowsOfPlan}}
-	rows, err := s.Changes.Rows(r.Context(), tenant(r), i.ID, f)
+func (s *Server) changedError(r *http.Request, id int64) error {
+	f := changeplan.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: rowsOfPlan}}
+	rows, err := s.Changes.Rows(r.Context(), tenant(r), id, f)
 	if err != nil {
 		return err
 	}
@@ -138,50 +158,48 @@ func (s *Server) changedError(r *http.Request, i imports.Import) error {
 
 // writePlan sends a plan with some of its rows.
 func (s *Server) writePlan(
-	w http.ResponseWriter, r *http.Request, status int, i imports.Import, f imports.RowFilter,
+	w http.ResponseWriter, r *http.Request, status int, plan changeplan.Summary, f changeplan.RowFilter,
 ) error {
-	rows := paging.List[imports.PlanRow]{}
+	rows := paging.List[changeplan.Row]{}
 	var err error
-	if i.State != changeplan.Planning {
-		if rows, err = s.Changes.Rows(r.Context(), tenant(r), i.ID, f); err != nil {
+	if plan.State != changeplan.Planning {
+		if rows, err = s.Changes.Rows(r.Context(), tenant(r), plan.ID, f); err != nil {
 			return err
 		}
 	}
-	head := s.planHeadShape(r, i)
-	plan := planJSON{head, planCountsOf(i), i.Progress, mapSlice(rows.Items, planRowShape)}
-	meta := planMeta{PlanID: i.ID, URL: head.URL, PerPage: f.Page.PerPage, Total: rows.Total}
+	c := plan.Sum()
+	shown := planJSON{
+		s.pagedPlanShape(r, plan.Plan), planCounts{c.Created, c.Updated, c.Unchanged, c.Refused, c.Skipped}, plan.Progress,
+		mapSlice(rows.Items, planRowShape),
+	}
+	meta := planMeta{PlanID: plan.ID, URL: shown.URL, PerPage: f.Page.PerPage, Total: rows.Total}
 	if f.Page.Offset()+int64(len(rows.Items)) < rows.Total {
 		at := paging.Position{ID: int64(f.Page.Number) + 1}
-		meta.NextCursor = new(at.Cursor(rowsIdentity(r, i.ID, f)...))
+		meta.NextCursor = new(at.Cursor(rowsIdentity(r, plan.ID, f)...))
 	}
-	return writeLarge(w, r, status, envelope(plan, jsonField{"meta", meta}))
+	return writeLarge(w, r, status, envelope(shown, jsonField{"meta", meta}))
 }
 
-func rowsIdentity(r *http.Request, id int64, f imports.RowFilter) []any {
+func rowsIdentity(r *http.Request, id int64, f changeplan.RowFilter) []any {
 	return []any{tenant(r), id, f.Action, f.Kept, f.Page.PerPage}
 }
 
-func (s *Server) planHeadShape(r *http.Request, i imports.Import) planHeadJSON {
-	head := planHeadJSON{importHeadShape(i), nil}
+func (s *Server) pagedPlanShape(r *http.Request, p changeplan.Plan) pagedPlanJSON {
+	shown := pagedPlanJSON{planHeadShape(p), nil}
 	if s.pages != nil && s.BaseURL != nil {
-		page := s.BaseURL.JoinPath("settings/t", principal(r).Tenant.Slug, "plans", strconv.FormatInt(i.ID, 10))
-		head.URL = new(page.String())
+		page := s.BaseURL.JoinPath("settings/t", principal(r).Tenant.Slug, "plans", strconv.FormatInt(p.ID, 10))
+		shown.URL = new(page.String())
 	}
-	return head
+	return shown
 }
 
-func planCountsOf(i imports.Import) planCounts {
-	c := i.Counts[imports.Product]
-	return planCounts{c.Created, c.Updated, c.Unchanged, c.Refused, c.Skipped}
-}
-
-func planRowShape(row imports.PlanRow) planRowJSON {
-	shown := planRowJSON{Action: row.Action, Old: row.Old, New: row.New, Errors: row.Problems}
+func planRowShape(row changeplan.Row) planRowJSON {
+	shown := planRowJSON{Action: row.Action, Old: row.Old, New: row.New, Errors: row.Invalid}
 	if shown.Errors == nil {
 		shown.Errors = tenancy.InvalidError{}
 	}
-	if row.HasIndex {
-		shown.Index = &row.Line
+	if len(row.Rows) > 0 {
+		shown.Index = &row.Rows[0].Line
 	}
 	if row.Key != "" {
 		shown.SKU = &row.Key
@@ -189,14 +207,14 @@ func planRowShape(row imports.PlanRow) planRowJSON {
 	if row.ProductID > 0 {
 		shown.ID = &row.ProductID
 	}
-	if row.Changed != nil {
+	if row.Kept != nil {
 		shown.Changed = new(changedShape(row))
 	}
 	return shown
 }
 
-func changedShape(row imports.PlanRow) changedRow {
-	changed := changedRow{SKU: row.Key, Fields: row.Changed.Fields, Reason: row.Changed.Reason}
+func changedShape(row changeplan.Row) changedRow {
+	changed := changedRow{SKU: row.Key, Fields: append([]string{}, row.Kept.Fields...), Reason: row.Kept.Reason}
 	if row.ProductID > 0 {
 		changed.ID = &row.ProductID
 	}
@@ -214,14 +232,14 @@ func (s *Server) listPlans(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, r, page, list, func(i imports.Import) planHeadJSON { return s.planHeadShape(r, i) })
+	return writePage(w, r, page, list, func(p changeplan.Plan) pagedPlanJSON { return s.pagedPlanShape(r, p) })
 }
 
 // rowAction takes the action of rows of a plan; changed selects those that something else has changed.
-func (q *query) rowAction(f *imports.RowFilter, actions ...string) {
+func (q *query) rowAction(f *changeplan.RowFilter, actions ...string) {
 	action := q.oneOf("action", actions...)
 	if f.Kept = action == "changed"; !f.Kept {
-		f.Action = imports.Action(action)
+		f.Action = changeplan.Action(action)
 	}
 }
 
@@ -229,7 +247,7 @@ func (q *query) rowAction(f *imports.RowFilter, actions ...string) {
 func (s *Server) showPlan(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
 	id := q.pathID(r, "id")
-	f := imports.RowFilter{Page: paging.Page{Number: 1, PerPage: q.between("per_page", 1, maxPerPage, rowsOfPlan)}}
+	f := changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: q.between("per_page", 1, maxPerPage, rowsOfPlan)}}
 	q.rowAction(&f, "created", "updated", "unchanged", "refused", "changed")
 	if cursor, _ := q.take("cursor"); cursor != "" {
 		at, err := paging.ParseCursor(cursor, rowsIdentity(r, id, f)...)
@@ -239,38 +257,27 @@ func (s *Server) showPlan(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	i, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
-	return s.writePlan(w, r, http.StatusOK, i, f)
+	return s.writePlan(w, r, http.StatusOK, plan, f)
 }
 
 // applyPlan handles POST /api/plans/{id}/apply. The body is optional.
 func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request, id int64) error {
-	body, err := readOptionalBody(r)
+	force, err := readFlag(r, "force")
 	if err != nil {
 		return err
 	}
-	force := optional(body, "force", parseBool)
-	body.rejectUnknown()
-	if err := body.errs.Err(); err != nil {
-		return err
-	}
-	i, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
-	if err := s.Changes.Apply(r.Context(), tenant(r), s.keyActor(r), id, force != nil && *force); err != nil {
+	if err := s.Changes.Apply(r.Context(), tenant(r), s.keyActor(r), id, force); err != nil {
 		return err
 	}
-	return s.answerPlan(w, r, id, rowsOf(i), http.StatusOK)
-}
-
-// rowsOf returns the number of rows of a plan.
-func rowsOf(i imports.Import) int64 {
-	c := planCountsOf(i)
-	return c.Created + c.Updated + c.Unchanged + c.Refused
+	return s.answerPlan(w, r, id, plan.Sum().Total(), http.StatusOK)
 }
 
 // undoPlan handles POST /api/plans/{id}/undo.
@@ -291,12 +298,12 @@ func (s *Server) changePlan(
 	if err := readNoFields(r); err != nil {
 		return err
 	}
-	i, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
 	if err := change(r.Context(), tenant(r), s.keyActor(r), id); err != nil {
 		return err
 	}
-	return s.answerPlan(w, r, id, rowsOf(i), http.StatusOK)
+	return s.answerPlan(w, r, id, plan.Sum().Total(), http.StatusOK)
 }

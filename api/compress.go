@@ -2,9 +2,9 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // The pages for signed-in users are not compressed: from the sizes of compressed pages, an attacker who can add text
@@ -132,27 +132,21 @@ func (c *coding) put(z compressor) {
 	c.compressors.Put(z)
 }
 
-// encode returns the compressed body. A large body takes a CPU in turns; if its user has no share of CPU or memory
-// left, ok is false.
-func (c *coding) encode(ctx context.Context, ticket *admission.Ticket, body []byte) (_ []byte, ok bool) {
-	var turn *admission.Turn
+// encode returns the compressed body. If the user has no memory left for a large one, ok is false.
+func (c *coding) encode(ticket *limits.Ticket, body []byte) (_ []byte, ok bool) {
 	if ticket != nil && len(body) > largePart {
-		release, free := ticket.TryMemory(compressorMemory)
+		release, free := ticket.Try(limits.Memory, compressorMemory)
 		if !free {
 			return nil, false
 		}
 		defer release()
-		turn = ticket.Turn()
-		defer turn.End()
 	}
 	var b bytes.Buffer
 	b.Grow(len(body) / 4)
 	z := c.get(&b)
 	defer c.put(z)
 	for part := range slices.Chunk(body, largePart) {
-		if turn.Next(ctx) != nil {
-			return nil, false
-		}
+		runtime.Gosched()
 		_, _ = z.Write(part) // a bytes.Buffer never fails
 	}
 	_ = z.Close()

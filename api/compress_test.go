@@ -14,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // decompressor reads a response with a Content-Encoding.
@@ -203,27 +203,20 @@ func TestPartsOfACompressedDownload(t *testing.T) {
 	first, second := bytes.Repeat([]byte("first row\n"), 10_000), bytes.Repeat([]byte("second row\n"), 10_000)
 	for _, c := range []struct {
 		accepted, want string
-		free           bool // the user's share of memory
 	}{
-		{"identity", "", true}, {"gzip", "gzip", true}, {"zstd", "zstd", true}, {"gzip", "", false},
+		{"identity", ""}, {"gzip", "gzip"}, {"zstd", "zstd"},
 	} {
-		t.Run(fmt.Sprint(c.accepted, ", a compressor is free: ", c.free), func(t *testing.T) {
+		t.Run(c.accepted, func(t *testing.T) {
 			t.Parallel()
-			ticket := admission.New(24).Enter("shop", admission.Export)
-			if !c.free {
-				defer mustTakeCompressor(t, ticket)()
-				defer mustTakeCompressor(t, ticket)()
-			}
-			read, taken := make(chan struct{}), false
+			read := make(chan struct{})
 			if c.want == "" { // a part of the file remains in the buffer of net/http
 				close(read)
 			}
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				d := &download{w: &recorder{ResponseWriter: w, request: r, ticket: ticket}, timeout: time.Minute}
+				d := &download{w: &recorder{ResponseWriter: w, request: r}, timeout: time.Minute}
 				if err := d.stream(&requestState{}, func(to io.Writer) error {
 					_, _ = to.Write(first)
 					<-read
-					taken = compressorsInUse(ticket) > 0
 					_, err := to.Write(second)
 					return err
 				}); err != nil {
@@ -260,50 +253,22 @@ func TestPartsOfACompressedDownload(t *testing.T) {
 			if rest, err := io.ReadAll(body); err != nil || !bytes.Equal(rest, second) {
 				t.Errorf("second part: %d bytes, %v", len(rest), err)
 			}
-			server.Close() // waits for the handler
-			if taken != (c.want != "" || !c.free) {
-				t.Errorf("a compressor is in use: %v", taken)
-			}
-			if n := compressorsInUse(ticket); n > 0 && c.free {
-				t.Errorf("%d compressors are in use", n)
-			}
 		})
 	}
 }
 
-// compressorsInUse returns how many of the two compressors of a user are in use.
-func compressorsInUse(ticket *admission.Ticket) int {
-	n := 2
-	for range 2 {
-		if release, ok := ticket.TryCompressor(); ok {
-			defer release()
-			n--
-		}
-	}
-	return n
-}
-
-func mustTakeCompressor(t *testing.T, ticket *admission.Ticket) (release func()) {
-	t.Helper()
-	release, ok := ticket.TryCompressor()
-	if !ok {
-		t.Fatal("no compressor is free")
-	}
-	return release
-}
-
-// A large body does not wait for a CPU longer than others, and is sent uncompressed without memory.
+// A large body is sent uncompressed if its user has no memory left.
 func TestLargeBodiesNeedMemoryToCompress(t *testing.T) {
 	t.Parallel()
 	body := bytes.Repeat([]byte("a row of a response\n"), 100_000)
 	for _, c := range codings {
-		ticket := admission.New(24).Enter("shop", admission.Read)
-		compressed, ok := c.encode(t.Context(), ticket, body)
+		ticket := limits.New(24, 2).Enter("shop", limits.Read)
+		compressed, ok := c.encode(ticket, body)
 		if !ok || !bytes.Equal(mustDecompress(t, c.name, compressed), body) {
 			t.Errorf("%s: %d bytes, %v", c.name, len(compressed), ok)
 		}
-		release, _ := ticket.TryMemory(16 << 20)
-		if _, ok := c.encode(t.Context(), ticket, body); ok {
+		release, _ := ticket.Try(limits.Memory, 48<<20)
+		if _, ok := c.encode(ticket, body); ok {
 			t.Errorf("%s: compressed without memory", c.name)
 		}
 		release()

@@ -66,7 +66,7 @@ func (s *Server) customersList(r *http.Request, q *query) (listFile, error) {
 	f := sales.CustomerFilter{Search: q.search()}
 	return newListFile(func(ctx context.Context, write func(sales.StoredCustomer) error) error {
 		return s.Sales.WalkCustomers(ctx, tenant(r), f, write)
-	}, export.CustomerList, listedCustomerShape), nil
+	}, export.CustomerFile.List, listedCustomerShape), nil
 }
 
 // showCustomer handles GET /api/customers/{customer_id}.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 // readerTimeout is how long a client may take to accept one part of a download.
@@ -21,19 +23,24 @@ type download struct {
 	w           http.ResponseWriter
 	timeout     time.Duration // for the client to accept one part
 	started     bool
+	began       time.Time // when it started
 	contentType string
 	name        string
 	size        int64 // in bytes; 0 means unknown
 
 	coding     *coding // nil if the file is not compressed
 	compressor compressor
-	release    func() // of the memory of the compressor
 }
 
 // stream sends the output of write.
 func (d *download) stream(state *requestState, write func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(d, 64<<10)
 	defer d.endCompression()
+	defer func() {
+		if recorded, ok := d.w.(*recorder); ok && d.started {
+			spanSince(recorded.request.Context(), "send", d.began)
+		}
+	}()
 	err := write(buffer)
 	if err == nil {
 		err = buffer.Flush()
@@ -57,19 +64,19 @@ func (d *download) stream(state *requestState, write func(io.Writer) error) erro
 func (d *download) readAhead(
 	r *http.Request, write func(context.Context, io.Writer) error, rest ...func(context.Context, io.Writer) error,
 ) error {
-	spool := stateOf(r).ticket.NewSpool()
-	defer spool.Close()
+	ahead := spool.New(stateOf(r).ticket)
+	defer ahead.Close()
 	ctx, cancel := context.WithCancel(r.Context())
 	var writer sync.WaitGroup
 	defer writer.Wait()
 	defer cancel()
-	writer.Go(func() { spool.End(writeSpool(ctx, spool, write)) })
+	writer.Go(func() { ahead.End(writeSpool(ctx, ahead, write)) })
 	return d.stream(stateOf(r), func(to io.Writer) error {
-		if _, err := io.Copy(to, spool.Reader()); err != nil {
+		if _, err := io.Copy(to, ahead.Reader()); err != nil {
 			return err
 		}
 		writer.Wait()
-		if err := spool.Close(); err != nil {
+		if err := ahead.Close(); err != nil {
 			return err
 		}
 		for _, write := range rest {
@@ -101,7 +108,7 @@ func (d *download) start() {
 	if d.started {
 		return
 	}
-	d.started = true
+	d.started, d.began = true, time.Now()
 	h := d.w.Header()
 	h.Set("Content-Type", d.contentType)
 	h.Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
@@ -142,27 +149,19 @@ func (d *download) isCompressed() bool {
 	return d.contentType == contentTypes[xlsxFormat] || d.contentType == zipType
 }
 
-// beginCompression compresses the file if the client accepts it and a compressor is free. first is the
-// size of the first part.
+// beginCompression compresses the file if the client accepts it. first is the size of the first part.
 func (d *download) beginCompression(first int) {
 	if d.isCompressed() {
 		return
 	}
-	c := codingOf(d.w, first)
-	if c == nil {
-		return
+	if c := codingOf(d.w, first); c != nil {
+		d.coding, d.compressor = c, c.get(d.w)
 	}
-	release, ok := d.w.(*recorder).ticket.TryCompressor()
-	if !ok {
-		return
-	}
-	d.coding, d.compressor, d.release = c, c.get(d.w), release
 }
 
 func (d *download) endCompression() {
 	if d.coding != nil {
 		d.coding.put(d.compressor)
-		d.release()
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -180,7 +180,7 @@ func toAPIError(err error) *apiError {
 	if errors.Is(err, errIncomplete) {
 		return &apiError{code: InvalidJSON, message: "The body ended before it was complete.", cause: err}
 	}
-	if errors.Is(err, admission.ErrBusy) {
+	if errors.Is(err, limits.ErrBusy) {
 		return &apiError{
 			code:    ServiceUnavailable,
 			message: "Too many requests are in progress. Retry after the time in Retry-After.", cause: err,

@@ -109,7 +109,7 @@ func (s *Server) productsList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.filter(r)
 	return newListFile(func(ctx context.Context, write func(catalog.Product) error) error {
 		return s.Catalog.Walk(ctx, tenant(r), f, write)
-	}, export.Catalog, s.productShape), err
+	}, export.ProductFile.List, s.productShape), err
 }
 
 // stockJSON is the stock of a product in a warehouse.
@@ -124,7 +124,7 @@ func (s *Server) stockList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.filter(r)
 	return newListFile(func(ctx context.Context, write func(catalog.ProductStock) error) error {
 		return s.Catalog.WalkStock(ctx, tenant(r), f, write)
-	}, export.Stock, func(p catalog.ProductStock) stockJSON {
+	}, export.StockFile.List, func(p catalog.ProductStock) stockJSON {
 		return stockJSON{p.ProductID, p.SKU, named{p.WarehouseID, p.WarehouseName}, p.Quantity}
 	}), err
 }
@@ -148,7 +148,7 @@ func (s *Server) orderItemsList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.orders(r)
 	return newListFile(func(ctx context.Context, write func(sales.OrderLine) error) error {
 		return s.Sales.WalkLines(ctx, tenant(r), f, write)
-	}, export.OrderItems, func(l sales.OrderLine) orderItemJSON {
+	}, export.ItemFile.List, func(l sales.OrderLine) orderItemJSON {
 		return orderItemJSON{l.OrderNumber, itemShape(l.Line)}
 	}), err
 }
@@ -163,7 +163,7 @@ func (s *Server) refundsList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.orders(r)
 	return newListFile(func(ctx context.Context, write func(sales.OrderRefund) error) error {
 		return s.Sales.WalkRefunds(ctx, tenant(r), f, write)
-	}, export.Refunds, func(g sales.OrderRefund) orderRefundJSON {
+	}, export.RefundFile.List, func(g sales.OrderRefund) orderRefundJSON {
 		return orderRefundJSON{g.OrderNumber, refundShape(g.StoredRefund)}
 	}), err
 }

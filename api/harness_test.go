@@ -28,11 +28,11 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
@@ -101,12 +101,12 @@ func (a *testAPI) serve(t testing.TB, db *db.DB, change ...func(*Server)) {
 	changes := feed.New(db, feed.MinRetention)
 	a.plans = changeplan.New(db, imports.Kinds(db, imports.Pictures{}))
 	a.server = New(Options{
-		DB: db, Imports: imports.NewJobs(db, a.plans), Changes: imports.NewChanges(db, a.plans),
+		DB: db, Imports: imports.NewJobs(a.plans), Changes: imports.NewChanges(a.plans),
 		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
 		Usage: recorder, Feed: changes, Webhooks: webhooks.New(db, changes, true),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},
-		Limiter: mustLimiter(t, ratelimit.OpenPatient, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),
+		Limiter: mustLimiter(t, ratelimit.OpenPatient, redisURL(t)), Ready: db.Ping, Limits: limits.New(db.MaxConns(), 2),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})
 	a.server.limits.deadline = time.Minute // requests take long on a busy machine

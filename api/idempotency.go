@@ -14,15 +14,15 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // idempotent reports whether a route accepts an Idempotency-Key: every POST that
 // writes does, except the test of a webhook, which must hold no connection while it waits for the receiver.
 func (r route) idempotent() bool {
 	return r.method == http.MethodPost && strings.HasSuffix(string(r.permission), ":write") &&
-		r.class() != admission.Feed
+		r.class() != limits.Feed
 }
 
 // once runs a handler under the request's Idempotency-Key, if it has one. The work and
@@ -34,15 +34,11 @@ func (s *Server) once(h handler) handler {
 			return idempotency.Fingerprint{}, err
 		}
 		h := newFingerprint(r)
-		var to io.Writer = h
-		if content.Size() >= largePart {
-			to = copyWriter{h, r.Context(), stateOf(r).ticket}
-		}
 		form, err := readForm(r)
 		if err != nil { // JSON
-			_, err = io.Copy(to, content.Reader())
+			_, err = io.Copy(h, content.Reader())
 		} else {
-			err = copyForm(to, form)
+			err = copyForm(h, form)
 		}
 		return idempotency.Fingerprint(h.Sum(nil)), err
 	}, h)

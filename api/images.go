@@ -15,8 +15,9 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/limits"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 const (
@@ -94,7 +95,7 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 	if err := s.Catalog.CheckUpload(ctx, tenant(r), product, s.MediaQuota); err != nil {
 		return s.replayUpload(w, r, boundary, err)
 	}
-	buffer := stateOf(r).ticket.NewSpool()
+	buffer := spool.New(stateOf(r).ticket)
 	defer buffer.Close()
 	digest := newFingerprint(r)
 	picture, err := s.decodeUpload(r, boundary, digest, buffer)
@@ -139,11 +140,9 @@ func (s *Server) replayUpload(w http.ResponseWriter, r *http.Request, boundary s
 		digest := newFingerprint(r)
 		part, readErr := imports.NewForm(stateOf(r).body.Reader(), boundary).NextRawPart()
 		if readErr == nil {
-			_, readErr = io.Copy(copyWriter{digest, r.Context(), stateOf(r).ticket}, part)
+			_, readErr = io.Copy(digest, part)
 		}
 		switch {
-		case errors.Is(readErr, admission.ErrBusy):
-			return idempotency.Fingerprint{}, readErr
 		case readErr != nil: // the form is not valid, so it was not stored
 			return idempotency.Fingerprint{}, err
 		}
@@ -170,7 +169,7 @@ func (s *Server) decodeUpload(
 		Reader() io.Reader
 	},
 ) (picture media.Processed, err error) {
-	release, err := stateOf(r).ticket.Image(r.Context())
+	release, err := stateOf(r).ticket.Take(r.Context(), limits.Pictures, 1)
 	if err != nil {
 		return picture, err
 	}
@@ -223,12 +222,11 @@ const picturePolicy = "default-src 'none'; sandbox"
 
 // showPicture handles GET /media/{name}. The content of a name never changes.
 func (s *Server) showPicture(w http.ResponseWriter, r *http.Request, name string) error {
-	ticket := s.Admission.Enter(s.addressUser(r), stateOf(r).route.class())
-	finish, err := ticket.Start(r.Context())
-	if err != nil {
+	ticket := s.Limits.Enter(s.addressUser(r), stateOf(r).route.class())
+	defer ticket.Close()
+	if err := ticket.Start(r.Context()); err != nil {
 		return err
 	}
-	defer finish()
 	etag := strconv.Quote(name)
 	conditions, err := readConditions(r)
 	if err != nil {

@@ -29,37 +29,36 @@ const (
 
 // importJSON is an import.
 type importJSON struct {
-	importHeadJSON
+	planHeadJSON
 	Files    []imports.File   `json:"files"`
 	Settings imports.Settings `json:"settings"`
 	// Remembered are the names of settings that come from an earlier import.
-	Remembered []string                        `json:"remembered"`
-	Questions  []imports.Question              `json:"questions"`
-	Counts     map[imports.Kind]imports.Counts `json:"counts"`
-	Totals     []imports.Total                 `json:"totals"`
-	Notes      []imports.NoteCount             `json:"notes"`
-	Progress   imports.Progress                `json:"progress"`
+	Remembered []string                           `json:"remembered"`
+	Questions  []imports.Question                 `json:"questions"`
+	Counts     map[imports.Kind]changeplan.Counts `json:"counts"`
+	Totals     []imports.Total                    `json:"totals"`
+	Notes      []imports.NoteCount                `json:"notes"`
+	Progress   changeplan.Progress                `json:"progress"`
 }
 
-// importHeadJSON is an import in a list.
-type importHeadJSON struct {
-	ID        int64            `json:"id"`
-	Title     string           `json:"title"`
-	State     changeplan.State `json:"state"`
-	CreatedAt timestamp        `json:"created_at"`
-	CreatedBy string           `json:"created_by"`
-	PlannedAt *timestamp       `json:"planned_at"`
-	AppliedAt *timestamp       `json:"applied_at"`
-	ExpiresAt timestamp        `json:"expires_at"`
-	Failure   *string          `json:"failure"`
+// importRowJSON is a row of an import. File and Line are those of the first row of an order.
+type importRowJSON struct {
+	File     string               `json:"file"`
+	Line     int                  `json:"line"`
+	Kind     imports.Kind         `json:"kind"`
+	Key      string               `json:"key"`
+	Action   changeplan.Action    `json:"action"`
+	Old      map[string]any       `json:"old"` // the fields that change
+	New      map[string]any       `json:"new"`
+	Notes    []string             `json:"notes"`
+	Problems tenancy.InvalidError `json:"problems"` // by column
+	Changed  *changedSince        `json:"changed"`  // if something else has changed it
 }
 
-func importHeadShape(i imports.Import) importHeadJSON {
-	return importHeadJSON{
-		ID: i.ID, Title: i.Title, State: i.State, CreatedAt: timestamp(i.CreatedAt), CreatedBy: i.CreatedBy,
-		PlannedAt: (*timestamp)(i.PlannedAt), AppliedAt: (*timestamp)(i.AppliedAt), ExpiresAt: timestamp(i.ExpiresAt),
-		Failure: i.Failure,
-	}
+// changedSince says why a row was not applied or not undone.
+type changedSince struct {
+	Fields []string `json:"fields"` // of a product that a plan changes by field
+	Reason string   `json:"reason"` // a sentence without a subject: "has changed since"
 }
 
 // importPermissions are the permissions to read what is stored of the kinds of rows.
@@ -79,7 +78,7 @@ func hiddenKinds(r *http.Request) func(imports.Kind) bool {
 // numbers of rows say what is stored.
 func importShape(r *http.Request, i imports.Import) importJSON {
 	shown := importJSON{
-		importHeadShape(i), i.Files, i.Settings, i.Remembered, i.Questions, i.Counts, i.Totals, i.Notes, i.Progress,
+		planHeadShape(i.Plan), i.Files, i.Settings, i.Remembered, i.Questions, i.Counts, i.Totals, i.Notes, i.Progress,
 	}
 	hides, hidesAny := hiddenKinds(r), false
 	for kind := range importPermissions {
@@ -89,7 +88,7 @@ func importShape(r *http.Request, i imports.Import) importJSON {
 		return shown
 	}
 	shown.Counts = maps.Clone(i.Counts)
-	maps.DeleteFunc(shown.Counts, func(k imports.Kind, _ imports.Counts) bool { return hides(k) })
+	maps.DeleteFunc(shown.Counts, func(k imports.Kind, _ changeplan.Counts) bool { return hides(k) })
 	shown.Files = mapSlice(i.Files, func(f imports.File) imports.File {
 		f.Examples = nil
 		return f
@@ -107,15 +106,15 @@ func importShape(r *http.Request, i imports.Import) importJSON {
 
 // progressInFiles returns the progress in rows of the files. The plan has more rows if the files name objects that do not
 // exist or differ.
-func progressInFiles(i imports.Import) imports.Progress {
+func progressInFiles(i imports.Import) changeplan.Progress {
 	var of int64
 	for _, f := range i.Files {
 		of += int64(f.Rows)
 	}
-	p := imports.Progress{Of: &of}
+	p := changeplan.Progress{Of: &of}
 	switch planned := i.Progress.Of; {
 	case planned == nil:
-		return imports.Progress{}
+		return changeplan.Progress{}
 	case *planned > 0:
 		p.Rows = int64(float64(of) * float64(i.Progress.Rows) / float64(*planned))
 	}
@@ -133,7 +132,7 @@ func (s *Server) listImports(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, r, page, list, importHeadShape)
+	return writePage(w, r, page, list, planHeadShape)
 }
 
 // createImport handles POST /api/imports.
@@ -272,7 +271,7 @@ func parseMapping(raw json.RawMessage) (map[string]map[string]string, error) {
 func (s *Server) listImportRows(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
 	id := q.pathID(r, "id")
-	f := imports.RowFilter{
+	f := changeplan.RowFilter{
 		Kind: imports.Kind(q.oneOf("kind",
 			"category", "seller", "warehouse", "product", "stock", "channel", "customer", "order", "refund", "cancellation")),
 		Page: q.page(),
@@ -286,26 +285,31 @@ func (s *Server) listImportRows(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, r, f.Page, rows, func(row imports.PlanRow) imports.PlanRow { return importRowShape(r, row) })
+	return writePage(w, r, f.Page, rows, func(row changeplan.Row) importRowJSON { return importRowShape(r, row) })
 }
 
 // importRowShape leaves out everything but the place and the columns with errors of the file itself of a row that the key
 // may not read.
-func importRowShape(r *http.Request, row imports.PlanRow) imports.PlanRow {
-	if !hiddenKinds(r)(row.Kind) {
-		if row.Problems == nil {
-			row.Problems = tenancy.InvalidError{}
-		}
-		return row
-	}
-	hidden := imports.PlanRow{
-		File: row.File, Line: row.Line, Kind: row.Kind, Action: row.Action, Notes: []string{},
+func importRowShape(r *http.Request, row changeplan.Row) importRowJSON {
+	first := row.First()
+	shown := importRowJSON{
+		File: first.File, Line: first.Line, Kind: row.Kind, Action: row.Action, Notes: []string{},
 		Problems: tenancy.InvalidError{},
 	}
-	for _, field := range row.Unread {
-		hidden.Problems.Add(field, "is not valid; %s shows why", importPermissions[row.Kind])
+	if hiddenKinds(r)(row.Kind) {
+		for _, field := range row.Unread {
+			shown.Problems.Add(field, "is not valid; %s shows why", importPermissions[row.Kind])
+		}
+		return shown
 	}
-	return hidden
+	shown.Key, shown.Old, shown.New, shown.Notes = row.Key, row.Old, row.New, row.NoteTexts()
+	if row.Invalid != nil {
+		shown.Problems = row.Invalid
+	}
+	if row.Kept != nil {
+		shown.Changed = &changedSince{append([]string{}, row.Kept.Fields...), row.Kept.Reason}
+	}
+	return shown
 }
 
 // exportRefused handles GET /api/imports/{id}/refused.csv. The rows are whole rows of the file, including those of
@@ -351,19 +355,25 @@ func (s *Server) exportRefused(w http.ResponseWriter, r *http.Request, id int64)
 
 // applyImport handles POST /api/imports/{id}/apply, whose body may be empty.
 func (s *Server) applyImport(w http.ResponseWriter, r *http.Request, id int64) error {
-	body, err := readOptionalBody(r)
+	skipChanged, err := readFlag(r, "skip_changed")
 	if err != nil {
 		return err
 	}
-	skipChanged := optional(body, "skip_changed", parseBool)
-	body.rejectUnknown()
-	if err := body.errs.Err(); err != nil {
-		return err
-	}
-	if err := s.Imports.Apply(r.Context(), tenant(r), s.keyActor(r), id, skipChanged != nil && *skipChanged); err != nil {
+	if err := s.Imports.Apply(r.Context(), tenant(r), s.keyActor(r), id, skipChanged); err != nil {
 		return err
 	}
 	return s.acceptImport(w, r, id)
+}
+
+// readFlag reads a body that may be empty, with one field.
+func readFlag(r *http.Request, name string) (bool, error) {
+	body, err := readOptionalBody(r)
+	if err != nil {
+		return false, err
+	}
+	flag := optional(body, name, parseBool)
+	body.rejectUnknown()
+	return flag != nil && *flag, body.errs.Err()
 }
 
 // cancelImport handles POST /api/imports/{id}/cancel.

@@ -17,7 +17,8 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 // requestState is the state of one request that middleware and handlers share.
@@ -27,11 +28,11 @@ type requestState struct {
 	principal *keys.Principal // nil without a valid key
 	tenant    tenancy.ID      // of the key or the page; 0 without one
 	limit     rateLimit
-	ticket    *admission.Ticket // nil before admission
-	body      *admission.Spool  // nil without a body
-	err       error             // the cause of an error response, for the log
-	code      Code              // of an error response
-	aborted   bool              // the connection was closed in the middle of a response
+	ticket    *limits.Ticket // nil before it is admitted
+	body      *spool.Spool   // nil without a body
+	err       error          // the cause of an error response, for the log
+	code      Code           // of an error response
+	aborted   bool           // the connection was closed in the middle of a response
 }
 
 // loggableID returns the request id for the log. A client may send its key as the id by mistake.
@@ -133,7 +134,7 @@ func (s *Server) logLevel(r *http.Request, state *requestState, pattern string, 
 		return slog.LevelDebug // a load balancer asks every second; the instance logs when its readiness changes
 	case !failed || r.Context().Err() != nil: // the client disconnected
 		return slog.LevelInfo
-	case errors.Is(state.err, admission.ErrBusy):
+	case errors.Is(state.err, limits.ErrBusy):
 		return slog.LevelWarn
 	case status == http.StatusServiceUnavailable &&
 		(unreachable(state.err) || s.outage.active() || !s.Keys.Listening()):
@@ -157,14 +158,14 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder records the status of a response. Unless the request streams, it ends it for package admission when the
+// recorder records the status of a response. Unless the request streams, it ends it for package limits when the
 // response begins, because the response is then complete in memory and waits only for the client.
 type recorder struct {
 	http.ResponseWriter
 	request *http.Request
-	status  int               // 0 before the response starts
-	ticket  *admission.Ticket // nil before admission
-	finish  func()            // nil before admission
+	status  int            // 0 before the response starts
+	ticket  *limits.Ticket // nil before it is admitted
+	finish  func()         // nil before it is admitted
 }
 
 // WriteHeader sends the status.
@@ -178,7 +179,7 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// largeWrite is the size from which a part of a response counts as memory of its user. The kernel accepts smaller parts
+// largeWrite is the size from which a part of a response waits for its client in a file. The kernel accepts smaller parts
 // without waiting for the client: see maxUnsent in package server.
 const largeWrite = 256 << 10
 
@@ -190,22 +191,19 @@ func (w *recorder) Write(b []byte) (int, error) {
 	if w.ticket == nil || len(b) < largeWrite {
 		return w.ResponseWriter.Write(b)
 	}
-	if release, ok := w.ticket.TryMemory(int64(len(b))); ok {
-		defer release()
-		return w.ResponseWriter.Write(b)
-	}
 	return w.writeFromSpool(b)
 }
 
 // writeFromSpool frees the memory of b while the client reads: the callers do not use b afterwards.
 func (w *recorder) writeFromSpool(b []byte) (int, error) {
-	spool := w.ticket.NewSpool()
-	defer spool.Close()
-	if _, err := spool.Write(b); err != nil {
+	defer spanSince(w.request.Context(), "send", time.Now())
+	content := spool.New(w.ticket)
+	defer content.Close()
+	if _, err := content.Write(b); err != nil {
 		return 0, err
 	}
-	spool.End(nil)
-	n, err := io.Copy(w.ResponseWriter, spool.Reader())
+	content.End(nil)
+	n, err := io.Copy(w.ResponseWriter, content.Reader())
 	return int(n), err
 }
 

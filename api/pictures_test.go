@@ -24,7 +24,7 @@ import (
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -277,7 +277,7 @@ func TestAnUploadIsReplayedAfterTheLastOne(t *testing.T) {
 // Uploads that were all allowed to begin do not exceed the quota together.
 func TestUploadsAtTheSameTimeKeepTheQuota(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, func(s *Server) { s.MediaQuota, s.Admission.WaitTimeout = 1, time.Minute })
+	a := newAPI(t, func(s *Server) { s.MediaQuota, s.Limits.Wait = 1, time.Minute })
 	by := catalog.Actor{Tenant: a.tenant.ID}
 	errs := make([]error, 4)
 	products := make([]int64, len(errs))
@@ -312,9 +312,9 @@ func TestUploadsAtTheSameTimeKeepTheQuota(t *testing.T) {
 // An upload waits only for other uploads, without a connection to PostgreSQL.
 func TestAnUploadCostsOthersNothing(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, func(s *Server) { s.Admission.WaitTimeout = time.Minute })
+	a := newAPI(t, func(s *Server) { s.Limits.Wait = time.Minute })
 	product := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
-	release, err := a.server.Admission.Enter("tenant 0", "upload").Image(t.Context())
+	release, err := a.server.Limits.Enter("tenant 0", limits.Upload).Take(t.Context(), limits.Pictures, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +384,7 @@ func TestAnUploadToAServerThatFailsOrHangs(t *testing.T) {
 				s.Media = media.Open("s3://pictures?region=us-east-1&anonymous=true&use_path_style=true&endpoint=" + server.URL)
 				with(route{
 					"POST", "/api/short/{id}/images", keys.ProductsWrite, at(pathID, s.addImage),
-					options{class: admission.Upload, deadline: 5 * time.Second},
+					options{class: limits.Upload, deadline: 5 * time.Second},
 				})(s)
 			})
 			product := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)

@@ -16,6 +16,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
@@ -24,7 +25,7 @@ import (
 // but the test collects statistics.
 type planShop struct {
 	*testAPI
-	planLog
+	executed       dbtest.Plans
 	super          *pgx.Conn
 	runtime, admin *db.DB   // of one connection each
 	plainURL       string   // of a server whose queries report no plans
@@ -41,9 +42,6 @@ func newPlanShop(t testing.TB) *planShop {
 		select format('alter table %s set (autovacuum_enabled = off)', oid::regclass)
 		  from pg_class
 		 where relkind = 'r' and relnamespace = 'public'::regnamespace`)
-	s.mustSet(t, "session_preload_libraries = auto_explain", "auto_explain.log_nested_statements = on",
-		"auto_explain.log_format = json", "auto_explain.log_level = notice", "auto_explain.log_analyze = on",
-		"auto_explain.log_buffers = on", "auto_explain.log_timing = off")
 	return s
 }
 
@@ -64,10 +62,8 @@ func (s *planShop) mustExec(t testing.TB, query string) {
 // connect opens connections that report their plans and CPU time, and a server on them.
 func (s *planShop) connect(t testing.TB) {
 	t.Helper()
-	s.mustSet(t, "auto_explain.log_min_duration = 0", "log_executor_stats = on")
-	s.runtime, s.admin = s.mustOpenLogged(t, s.URL), s.mustOpenLogged(t, s.AdminURL)
+	s.runtime, s.admin = s.executed.MustOpen(t, s.Database, s.URL), s.executed.MustOpen(t, s.Database, s.AdminURL)
 	s.serve(t, s.runtime)
-	s.mustSet(t, "auto_explain.log_min_duration = -1", "log_executor_stats = off")
 }
 
 // awaitPlans waits until both connections are back in their pools: the plan of a query
@@ -76,14 +72,6 @@ func (s *planShop) awaitPlans(t testing.TB) {
 	t.Helper()
 	if err := errors.Join(s.runtime.Ping(t.Context()), s.admin.Ping(t.Context())); err != nil {
 		t.Error(err)
-	}
-}
-
-// mustSet changes settings of later connections.
-func (s *planShop) mustSet(t testing.TB, settings ...string) {
-	t.Helper()
-	for _, setting := range settings {
-		s.mustExec(t, `select format('alter database %I set ', current_database()) || '`+setting+`'`)
 	}
 }
 

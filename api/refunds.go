@@ -100,7 +100,7 @@ func optionalItems[T any](o *object, name string, read func(*object) T) []T {
 }
 
 // writeRefund sends the stored refund with the given result.
-func writeRefund(w http.ResponseWriter, o sales.StoredOrder, result sales.RefundResult) error {
+func writeRefund(w http.ResponseWriter, o sales.StoredOrder, result sales.Result) error {
 	shown := newRefundJSON{OrderNumber: o.Number, ExceedsPaid: result.ExceedsPaid}
 	for _, given := range o.Refunds {
 		if given.ID == result.ID {

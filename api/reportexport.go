@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/export"
-	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 const csvFormat, xlsxFormat, ndjsonFormat = "csv", "xlsx", "ndjson"
@@ -57,7 +55,7 @@ func (s *Server) productsFile(r *http.Request, params *query) (reportFile, error
 	t := principal(r).Tenant
 	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Products(func(write func(reports.ProductSums) error) error {
-			return s.Reports.WalkProducts(ctx, t, q, afterFirstRow(ctx, write))
+			return s.Reports.WalkProducts(ctx, t, q, write)
 		})}, nil
 	}}, err
 }
@@ -76,18 +74,9 @@ func (s *Server) customersFile(r *http.Request, params *query) (reportFile, erro
 	t, withNames := principal(r).Tenant, canReadCustomers(r)
 	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Customers(func(write func(reports.CustomerSums) error) error {
-			return s.Reports.WalkCustomers(ctx, t, q, afterFirstRow(ctx, write))
+			return s.Reports.WalkCustomers(ctx, t, q, write)
 		}, withNames)}, nil
 	}}, err
-}
-
-// afterFirstRow returns write, which ends the long work of the request with the first row.
-func afterFirstRow[T any](ctx context.Context, write func(T) error) func(T) error {
-	hasRows := sync.OnceFunc(admission.FromContext(ctx).HasRows)
-	return func(row T) error {
-		hasRows()
-		return write(row)
-	}
 }
 
 // exportReport handles GET /api/reports/export/{type}.
@@ -141,9 +130,9 @@ func sendWorkbook(
 		return err
 	}
 	defer workbook.Close()
-	file.size = workbook.Size
+	file.size = workbook.Size()
 	return file.stream(stateOf(r), func(to io.Writer) error {
-		_, err := io.Copy(to, workbook)
+		_, err := io.Copy(to, workbook.Reader())
 		return err
 	})
 }

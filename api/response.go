@@ -101,7 +101,7 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 	varies(h)
 	if c := codingOf(w, len(body)); c != nil {
 		recorded := w.(*recorder)
-		if compressed, ok := c.encode(recorded.request.Context(), recorded.ticket, body); ok {
+		if compressed, ok := c.encode(recorded.ticket, body); ok {
 			body = compressed
 			h.Set("Content-Encoding", c.name)
 			if tag := h.Get("ETag"); tag != "" {

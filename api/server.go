@@ -3,7 +3,7 @@
 //
 // One table lists every route with the permission that it requires; a route without a permission
 // cannot be registered. A request passes these steps in order: request id and access log, panic
-// recovery, authentication and rate limit, routing, permission, body, admission, handler. Handlers
+// recovery, authentication and rate limit, routing, permission, body, limits, handler. Handlers
 // return errors, and errors.go maps them to responses. The pages of package pages pass the same
 // steps, but need no key and write their own responses.
 package api
@@ -33,9 +33,9 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
@@ -59,8 +59,8 @@ type Options struct {
 	Media       *media.Store
 	MediaQuota  int64
 	ImageMemory int64
-	// Admission divides the connections of DB and the other resources among tenants.
-	Admission *admission.Controller
+	// Limits divides the connections of DB and the other resources among tenants.
+	Limits *limits.Limits
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
 	// the fields Imports, Changes, Webhooks, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
@@ -93,12 +93,12 @@ type Server struct {
 	document func() file // openapi.yaml as JSON
 	docsPage func() file
 
-	limits limits
+	limits bounds
 	outage outage
 }
 
-// limits bound the size and the time of requests; tests lower them.
-type limits struct {
+// bounds are the largest sizes and times of requests; tests lower them.
+type bounds struct {
 	body          int64         // bytes of a body
 	bulkBody      int64         // bytes of the body of a bulk request
 	uploadBody    int64         // bytes of the body of an upload
@@ -117,7 +117,7 @@ func New(o Options) *Server {
 	s := &Server{
 		Options: o,
 		mux:     chi.NewMux(),
-		limits: limits{
+		limits: bounds{
 			body:          1 << 20,
 			bulkBody:      32 << 20,
 			uploadBody:    media.MaxUpload + 64<<10,
@@ -181,7 +181,7 @@ type route struct {
 
 // options are the settings of a route that differ from the default.
 type options struct {
-	class    admission.Class  // the default is Read for GET, and Write
+	class    limits.Class     // the default is Read for GET, and Write
 	deadline time.Duration    // of the handler; 0 means the default
 	body     int64            // bytes of a body; 0 means the default of the class
 	also     keys.Permissions // further permissions that the route requires
@@ -189,23 +189,23 @@ type options struct {
 	neverRefused bool // a quota does not refuse the stored response
 }
 
-func (r route) class() admission.Class {
+func (r route) class() limits.Class {
 	switch {
 	case r.options.class != "":
 		return r.options.class
 	case r.method == http.MethodGet:
-		return admission.Read
+		return limits.Read
 	}
-	return admission.Write
+	return limits.Write
 }
 
-func (r route) bodyLimit(l limits) int64 {
+func (r route) bodyLimit(l bounds) int64 {
 	switch {
 	case r.options.body > 0:
 		return r.options.body
-	case r.class() == admission.Bulk:
+	case r.class() == limits.Bulk:
 		return l.bulkBody
-	case r.class() == admission.Upload:
+	case r.class() == limits.Upload:
 		return l.uploadBody
 	}
 	return l.body
@@ -213,22 +213,22 @@ func (r route) bodyLimit(l limits) int64 {
 
 // routes returns the table of routes. Every GET route also accepts HEAD.
 func (s *Server) routes() []route {
-	none, bulk := options{}, options{class: admission.Bulk, deadline: bulkDeadline}
-	upload := options{class: admission.Upload, deadline: uploadDeadline}
-	picture := options{class: admission.Picture, deadline: pictureDeadline}
-	report := options{class: admission.Report, deadline: reportDeadline}
-	export := options{class: admission.Export, deadline: exportDeadline}
-	reportExport := options{class: admission.ReportExport, deadline: exportDeadline}
+	none, bulk := options{}, options{class: limits.Bulk, deadline: bulkDeadline}
+	upload := options{class: limits.Upload, deadline: uploadDeadline}
+	picture := options{class: limits.Picture, deadline: pictureDeadline}
+	report := options{class: limits.Report, deadline: reportDeadline}
+	export := options{class: limits.Export, deadline: exportDeadline}
+	reportExport := options{class: limits.ReportExport, deadline: exportDeadline}
 	archived := options{
-		class: admission.Archive, deadline: pages.ArchiveDeadline,
+		class: limits.Archive, deadline: pages.ArchiveDeadline,
 		also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
 	}
-	changes := options{class: admission.Feed, deadline: changesDeadline}
-	tested := options{class: admission.Feed, deadline: webhooks.TestTimeout}
-	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
+	changes := options{class: limits.Feed, deadline: changesDeadline}
+	tested := options{class: limits.Feed, deadline: webhooks.TestTimeout}
+	files := options{class: limits.Bulk, deadline: importDeadline, body: maxImport}
 	erased := options{deadline: importDeadline} // it reads all plans
 	unlimited := options{neverRefused: true}
-	plan := options{class: admission.Bulk, deadline: bulkDeadline, body: s.limits.body}
+	plan := options{class: limits.Bulk, deadline: bulkDeadline, body: s.limits.body}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
@@ -314,7 +314,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/reports/custom", keys.ReportsRead, s.customReport, report},
 		{"GET", "/api/reports/reconcile", keys.ReportsRead, s.reconcile, report},
 		{"GET", "/api/reports/changes", keys.ReportsRead, s.reportChanges, options{
-			class: admission.Feed, deadline: reportDeadline, also: keys.Permissions{keys.OrdersRead},
+			class: limits.Feed, deadline: reportDeadline, also: keys.Permissions{keys.OrdersRead},
 		}},
 		{"GET", "/api/reports/export/{type}", keys.ReportsRead, s.exportReport, reportExport},
 	}
@@ -338,7 +338,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 	}
 	handle := r.handle
 	// A handler of uploads holds no connection while it decodes.
-	if r.idempotent() && r.class() != admission.Upload {
+	if r.idempotent() && r.class() != limits.Upload {
 		handle = s.once(handle)
 	}
 	withDeadline := func(w http.ResponseWriter, req *http.Request) error {
@@ -346,7 +346,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 		if r.options.deadline > 0 || stateOf(req).body != nil { // the server's deadline is too early
 			setWriteDeadline(w, deadline+s.limits.readerTimeout)
 		}
-		ctx := admission.NewContext(context.WithoutCancel(req.Context()), stateOf(req).ticket)
+		ctx := limits.NewContext(context.WithoutCancel(req.Context()), stateOf(req).ticket)
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
 		delay := s.limits.hangUpDelay
@@ -376,7 +376,8 @@ func (s *Server) routeHandler(r route) http.Handler {
 		if r.permission == noKey {
 			return withDeadline(w, req)
 		}
-		ticket := s.Admission.Enter(tenant(req).User(), r.class())
+		ticket := s.Limits.Enter(tenant(req).User(), r.class())
+		defer ticket.Close()
 		return s.admit(w, req, ticket, r.bodyLimit(s.limits), withDeadline)
 	})
 }
@@ -425,9 +426,10 @@ func (s *Server) mountSettings(o pages.Options) {
 
 // serveSettings admits a request and routes it among the pages.
 func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
-	ticket := s.Admission.Enter(s.addressUser(r), admission.Page)
+	ticket := s.Limits.Enter(s.addressUser(r), limits.Page)
+	defer ticket.Close()
 	limit := int64(pages.MaxForm)
-	r = r.WithContext(admission.NewContext(r.Context(), ticket))
+	r = r.WithContext(limits.NewContext(r.Context(), ticket))
 	switch wanted, allowed := s.pages.Upload(r); {
 	case allowed:
 		limit = pages.MaxUpload

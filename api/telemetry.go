@@ -114,6 +114,14 @@ func endSpan(span trace.Span, r *http.Request, state *requestState, route string
 	span.End()
 }
 
+// spanSince adds a span to a request for work that began earlier, if it took long enough to explain something.
+func spanSince(ctx context.Context, name string, began time.Time) {
+	if time.Since(began) > time.Millisecond && trace.SpanFromContext(ctx).IsRecording() {
+		_, span := tracer.Start(ctx, name, trace.WithTimestamp(began))
+		span.End()
+	}
+}
+
 func addActive(r *http.Request, n int64) {
 	if activeRequests.Enabled(r.Context()) {
 		activeRequests.Add(r.Context(), n, metric.WithAttributes(requestAttributes(r)...))

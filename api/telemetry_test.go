@@ -273,7 +273,7 @@ func TestAProductTakesFewAllocations(t *testing.T) {
 	if w.Code != http.StatusOK {
 		t.Fatalf("GET %s = %d", r.URL, w.Code)
 	}
-	if t.Logf("%v allocations", n); n > 175 {
-		t.Errorf("a product takes %v allocations, want at most 175", n)
+	if t.Logf("%v allocations", n); n > 195 {
+		t.Errorf("a product takes %v allocations, want at most 195", n)
 	}
 }

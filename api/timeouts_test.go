@@ -18,9 +18,9 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // withDatabase reopens the database of the requests with other parameters. Keys are still looked up
@@ -301,7 +301,7 @@ func TestABodyTimeoutDoesNotEndTheHandler(t *testing.T) {
 			return writeData(w, http.StatusOK, "done")
 		}
 	}
-	a := newAPI(t, with(route{"POST", "/api/slow", keys.ProductsWrite, wait, options{class: admission.Bulk}}),
+	a := newAPI(t, with(route{"POST", "/api/slow", keys.ProductsWrite, wait, options{class: limits.Bulk}}),
 		func(s *Server) { s.limits.bodyTimeout = timeout })
 	for _, size := range []int{0, 1, bodyPart - 1, bodyPart, bodyPart + 1, 2 * bodyPart} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

@@ -33,8 +33,9 @@ type PlanRow struct {
 	ByField bool `json:",omitempty"`
 	// Change is computed from the stored product in addition to Changes. Planned.Changes has the result.
 	Change *Change `json:"-"`
-	// Was is the version in an earlier plan, which PlanProducts compares with the product.
-	Was *Version `json:"-"`
+	// Version is that of the plan. ApplyProducts writes the row if the product still has it; nil is none. PlanProducts
+	// returns the fields that differ from it, if it is one of a row ByField.
+	Version *Version `json:"-"`
 	// ID is that of the product, or 0 for any. The row fails with ErrPrecondition if it was deleted or has another SKU.
 	ID int64 `json:"-"`
 }
@@ -72,7 +73,7 @@ type Planned struct {
 	Old, New map[string]any
 	Version  *Version // of the stored product; nil if it does not exist
 	Changes  Changes  // with the result of PlanRow.Change; of a row ByField those that change something
-	// Changed are the fields that differ from PlanRow.Was.
+	// Changed are the fields that differ from PlanRow.Version.
 	Changed []string
 	// SetsImages means that the product gets the images of an archive. A product with images keeps them.
 	SetsImages bool
@@ -90,13 +91,7 @@ type Version struct {
 	Images []Image  `json:",omitzero"`
 }
 
-// ApplyRow is a PlanRow with the version of the plan.
-type ApplyRow struct {
-	PlanRow
-	Version *Version `json:",omitempty"`
-}
-
-// Applied is the result of an ApplyRow. If the product has changed since the plan, Outcome is Failed and Err is
+// Applied is the result of a PlanRow that was applied. If the product has changed since the plan, Outcome is Failed and Err is
 // ErrPrecondition. Undo is nil if nothing was written.
 type Applied struct {
 	Result
@@ -243,8 +238,8 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 		assumed.ID, assumed.SKU = newID, sku
 		s.products[sku] = assumed
 	}
-	if row.was != nil && !row.inPlan {
-		p.Changed, _ = s.differences(sku, row.was)
+	if row.version != nil && !row.inPlan {
+		p.Changed, _ = s.differences(sku, row.version)
 	}
 	if row.change != nil {
 		row.Changes = row.change.of(s.products[sku], row.Changes)
@@ -310,7 +305,7 @@ func (p *Planned) set(field string, before, after any) {
 }
 
 // ApplyProducts writes rows as Upsert does, except those that have changed since the plan.
-func (s *Store) ApplyProducts(ctx context.Context, by Actor, rows []ApplyRow) ([]Applied, error) {
+func (s *Store) ApplyProducts(ctx context.Context, by Actor, rows []PlanRow) ([]Applied, error) {
 	u := &upsert{by: by, planned: true, keys: make([]RowKey, len(rows))}
 	for i, row := range rows {
 		u.keys[i] = RowKey{row.SKU.Value, row.size()}
@@ -318,16 +313,15 @@ func (s *Store) ApplyProducts(ctx context.Context, by Actor, rows []ApplyRow) ([
 	u.read = func(ctx context.Context, tx pgx.Tx, indexes []int) ([]upsertRow, error) {
 		part := make([]PlanRow, len(indexes))
 		for i, index := range indexes {
-			part[i] = rows[index].PlanRow
+			part[i] = rows[index]
 		}
 		names, err := readNames(ctx, tx, by.Tenant, part)
 		if err != nil {
 			return nil, err
 		}
 		wanted := make([]upsertRow, len(indexes))
-		for i, index := range indexes {
+		for i := range part {
 			wanted[i] = names.row(part[i], false)
-			wanted[i].version = rows[index].Version
 		}
 		return wanted, nil
 	}

@@ -109,13 +109,15 @@ func (s shop) apply(t testing.TB, rows []catalog.PlanRow, planned []catalog.Plan
 			t.Fatal(err)
 		}
 	}
-	var toApply []catalog.ApplyRow
+	var toApply []catalog.PlanRow
 	for i, row := range rows {
 		if planned[i].Outcome == catalog.Created || planned[i].Outcome == catalog.Updated {
-			toApply = append(toApply, catalog.ApplyRow{PlanRow: row, Version: planned[i].Version})
+			row = stored(t, row)
+			row.Version = stored(t, planned[i].Version)
+			toApply = append(toApply, row)
 		}
 	}
-	p.applied, err = s.ApplyProducts(ctx, s.by, stored(t, toApply))
+	p.applied, err = s.ApplyProducts(ctx, s.by, toApply)
 	if err == nil {
 		err = tx.Commit(ctx, noQueries)
 	}

@@ -35,7 +35,7 @@
 // than the smallest group of its filter has.
 //
 // Triggers write product_counts, facet_counts, product_tags and low_products, which the overview
-// reads. testdata/sql has the queries and their plans.
+// reads. testdata/sql has the queries, and the tests of SQL the indexes that serve them.
 //
 // Each index has a cost for writes. An entry takes 5 to 10 µs of CPU time. The table shows the bytes of WAL for a new
 // product with two tags, and for a new price. The rows themselves need 698 and 190 bytes, the counters 943 and 0.

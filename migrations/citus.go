@@ -27,10 +27,10 @@ func CitusScript() string {
 }
 
 // Distribute distributes the tables of tenants over the nodes of a Citus cluster and creates the schemas of the shard
-// groups; deploy/README.md explains them. It changes only what is missing, and Apply calls it after migrations. conn is
-// connected to the coordinator.
+// groups; deploy/README.md explains them. It changes only what is missing, and Apply calls it. conn is connected to the
+// coordinator.
 func Distribute(ctx context.Context, conn *pgx.Conn) error {
-	if err := inTxOneByOne(ctx, conn, CitusScript(), nil); err != nil {
+	if err := inTx(ctx, conn, true, func(run runScript) error { return run(CitusScript()) }); err != nil {
 		return fmt.Errorf("distribute the tables: %w", err)
 	}
 	rows, err := conn.Query(ctx, `
@@ -80,8 +80,8 @@ func Distribute(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// DistributeJoined calls Distribute if the nodes are connected. It completes what was interrupted before.
-func DistributeJoined(ctx context.Context, conn *pgx.Conn) error {
+// distributeJoined calls Distribute if the nodes are connected. It completes what was interrupted before.
+func distributeJoined(ctx context.Context, conn *pgx.Conn) error {
 	var joined bool
 	err := conn.QueryRow(ctx, `select to_regclass('storeroom_citus.shards') is not null`).Scan(&joined)
 	if err != nil {
@@ -136,25 +136,19 @@ func JoinStatements(coordinator string, workers []string, shards int) (onWorkers
 	), nil
 }
 
-// inTxOneByOne is inTx with a message for each statement. Citus distributes only statements that are sent alone.
-func inTxOneByOne(
-	ctx context.Context, conn *pgx.Conn, script string, check func(context.Context, *pgx.Conn) error,
-) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		// The nodes get the settings of "set local" too, such as the tenant and row_security. Citus refuses to create a
-		// function after it has changed the shards of a table in parallel.
-		const settings = "set local citus.propagate_set_commands = 'local';\n" +
-			"set local citus.multi_shard_modify_mode = 'sequential';\n"
-		for _, statement := range statements(settings + prologue + script) {
-			if _, err := tx.Conn().PgConn().Exec(ctx, statement).ReadAll(); err != nil {
-				return fmt.Errorf("%w in: %.200s", err, strings.TrimSpace(statement))
-			}
+// citusSettings let the nodes get the settings of "set local" too, such as the tenant and row_security. Citus refuses to
+// create a function after it has changed the shards of a table in parallel.
+const citusSettings = "set local citus.propagate_set_commands = 'local';\n" +
+	"set local citus.multi_shard_modify_mode = 'sequential';\n"
+
+// oneByOne sends each statement in a message of its own. Citus distributes only statements that are sent alone.
+func oneByOne(script string, send runScript) error {
+	for _, statement := range statements(script) {
+		if err := send(statement); err != nil {
+			return fmt.Errorf("%w in: %.200s", err, strings.TrimSpace(statement))
 		}
-		if check == nil {
-			return nil
-		}
-		return check(ctx, tx.Conn())
-	})
+	}
+	return nil
 }
 
 // statements splits a script at its semicolons, but not in literals, comments and dollar-quoted bodies.

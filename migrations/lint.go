@@ -43,15 +43,15 @@ func (p Problems) Err(message string) error {
 }
 
 // Lint returns the problems of the database of conn. It accepts only the security definer functions and the tables of
-// the searching role that it has in a list, except in a schema newer than Latest: the previous release must start again
-// after a migration. The runtime role and the migrator may call it, because it reads only the version and PostgreSQL's
+// the searching role that it has in a list, except in a schema newer than this program: the previous release must start
+// again after a migration. The runtime role and the migrator may call it, because it reads only the version and PostgreSQL's
 // catalog.
 func Lint(ctx context.Context, conn *pgx.Conn) (Problems, error) {
-	version, err := Version(ctx, conn)
+	version, functions, err := versions(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	return lint(ctx, conn, version > Latest())
+	return lint(ctx, conn, version > Latest() || functions > CurrentFunctions().Version)
 }
 
 // LintNode is Lint for a worker of a Citus cluster, which has no version: it has the schema of the coordinator.

@@ -1426,6 +1426,7 @@ grant select on unfilled_texts to storeroom_search;
 create table schema_migrations (
     applied_at  timestamptz not null default now(),
     checksum    text not null default 'unknown'::text,
+    functions   text,
     name        text not null,
     salt_secret bytea,
     version     integer not null,
@@ -1435,6 +1436,7 @@ create table schema_migrations (
 comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
 comment on column schema_migrations.checksum is 'SHA-256 of the file, or "unknown" if a program that stored none applied it.';
 comment on column schema_migrations.salt_secret is 'Random, in the first row only. password_parameters derives salts from it.';
+comment on column schema_migrations.functions is 'Version and SHA-256 of the functions that were applied after the file and before the next one.';
 
 create sequence image_ids;
 comment on sequence image_ids is 'Ids of images.';
@@ -1740,26 +1742,6 @@ $function$;
 revoke execute on function tenant_members(bytea) from public;
 grant execute on function tenant_members(bytea) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.set_member(person bigint, new_role text)
- RETURNS TABLE(email text, before text, outcome text)
- LANGUAGE sql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    select * from set_member(person, new_role, null, false)
-$function$;
-revoke execute on function set_member(bigint,text) from public;
-
-CREATE OR REPLACE FUNCTION public.change_member(token bytea, person bigint, new_role text)
- RETURNS TABLE(email text, before text, outcome text)
- LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    select * from change_member(token, person, new_role, false)
-$function$;
-revoke execute on function change_member(bytea,bigint,text) from public;
-grant execute on function change_member(bytea,bigint,text) to storeroom_runtime;
-
 CREATE OR REPLACE FUNCTION public.store_link(link bytea, purpose text, address text, new_role text, request text, maker bigint)
  RETURNS text
  LANGUAGE plpgsql
@@ -2013,17 +1995,6 @@ begin
 end $function$;
 revoke execute on function roll_key(bytea,bigint,interval,text,text,bytea,smallint) from public;
 grant execute on function roll_key(bytea,bigint,interval,text,text,bytea,smallint) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.revoke_key(token bytea, key_id bigint)
- RETURNS SETOF api_keys
- LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    select * from revoke_key(token, key_id, false)
-$function$;
-revoke execute on function revoke_key(bytea,bigint) from public;
-grant execute on function revoke_key(bytea,bigint) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.password_parameters(address text)
  RETURNS text
@@ -2326,30 +2297,6 @@ begin
     return new;
 end $function$;
 revoke execute on function set_first_id() from public;
-
-CREATE OR REPLACE FUNCTION public.product_sums(of_tenant bigint, of_month date, of_block integer)
- RETURNS TABLE(sold_ids bytea, items bytea, units bytea, revenue bytea, cost bytea, revenue_without_cost bytea, refunds bytea)
- LANGUAGE sql
- STABLE
-AS $function$
-    select coalesce(string_agg(int8send(r.key), ''), ''), coalesce(string_agg(int8send(r.items), ''), ''),
-           coalesce(string_agg(int8send(r.units), ''), ''), coalesce(string_agg(int8send(r.revenue), ''), ''),
-           coalesce(string_agg(int8send(r.cost), ''), ''), coalesce(string_agg(int8send(r.revenue_without_cost), ''), ''),
-           coalesce(string_agg(int8send(r.refunds), ''), '')
-      from (
-           select *
-             from sales_rollups
-            where tenant_id = of_tenant
-              and kind = 4
-              and day = of_month
-              and channel = ''
-              and key >= of_block::bigint * 16384
-              and key < (of_block + 1)::bigint * 16384
-            order by key
-           ) r
-$function$;
-revoke execute on function product_sums(bigint,date,integer) from public;
-grant execute on function product_sums(bigint,date,integer) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.unpack_product_sums()
  RETURNS trigger
@@ -2801,17 +2748,6 @@ end $function$;
 alter function search_customers(text[]) owner to storeroom_search;
 revoke execute on function search_customers(text[]) from public;
 grant execute on function search_customers(text[]) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.claim_change_plan(by_worker uuid, seconds integer, after_tenant bigint, of_tenant bigint, of_plan bigint)
- RETURNS TABLE(tenant bigint, plan bigint)
- LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    select tenant, plan from claim_due_change_plan(by_worker, seconds, after_tenant, of_tenant, of_plan, null);
-$function$;
-revoke execute on function claim_change_plan(uuid,integer,bigint,bigint,bigint) from public;
-grant execute on function claim_change_plan(uuid,integer,bigint,bigint,bigint) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.delete_expired_change_plans(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, deleted integer)
@@ -4665,3 +4601,14 @@ end $function$;
 alter function find_orders(text,integer) owner to storeroom_search;
 revoke execute on function find_orders(text,integer) from public;
 grant execute on function find_orders(text,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.schema_functions()
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select coalesce((select functions from schema_migrations order by version desc limit 1), '')
+$function$;
+revoke execute on function schema_functions() from public;
+grant execute on function schema_functions() to storeroom_runtime;

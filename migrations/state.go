@@ -32,34 +32,45 @@ var ErrNewer = errors.New("is newer than this program")
 type appliedFile struct {
 	Version        int
 	Name, Checksum string
+	Functions      string // "" if none were applied after the file
 }
 
-// checkState returns the migrations that the database lacks, and changes nothing. It returns an error that wraps
-// ErrNewer if the database has more, and an error that names the file if it was migrated with other files.
-func checkState(ctx context.Context, conn *pgx.Conn, all []Migration, distributed bool) (pending []Migration, err error) {
+// checkState returns the migrations that the database lacks, and the functions, or nil if it has them. It changes
+// nothing. It returns an error that wraps ErrNewer if the database has more migrations or newer functions, and an error
+// that names the file if it was migrated with other files.
+func checkState(
+	ctx context.Context, conn *pgx.Conn, all []Migration, functions *Functions, distributed bool,
+) (pending []Migration, missing *Functions, err error) {
 	applied, err := readApplied(ctx, conn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, row := range applied[:min(len(applied), len(all))] {
 		if err := row.check(all[i]); err != nil {
-			return nil, unknownState(err)
+			return nil, nil, unknownState(err)
 		}
 	}
 	if len(applied) > len(all) {
 		newest := applied[len(applied)-1]
-		return nil, fmt.Errorf("the schema is at version %d (%s), which %w: this program has the files up to %d. "+
-			"Nothing was changed. The previous release can serve on this schema; "+
-			"to migrate, use the program that migrated it, or a newer one", newest.Version, newest.Name, ErrNewer, len(all))
+		return nil, nil, fmt.Errorf("the schema is at version %d (%s), which %w: this program has the files up to %d. %s",
+			newest.Version, newest.Name, ErrNewer, len(all), useNewer)
+	}
+	if functions != nil {
+		if missing, err = functions.missing(applied, len(all)); err != nil {
+			return nil, nil, err
+		}
 	}
 	// A cluster has other functions than the files, and this release does not know those of earlier ones.
 	if last := len(applied); last > 0 && applied[last-1].Checksum == unknown && !distributed {
 		if err := checkObjects(ctx, conn, all, last); err != nil {
-			return nil, unknownState(err)
+			return nil, nil, unknownState(err)
 		}
 	}
-	return all[len(applied):], nil
+	return all[len(applied):], missing, nil
 }
+
+const useNewer = "Nothing was changed. The previous release can serve on this schema; " +
+	"to migrate, use the program that migrated it, or a newer one"
 
 func unknownState(err error) error {
 	return fmt.Errorf("the database is in a state that no release leaves: %w. Nothing was changed. "+
@@ -79,7 +90,8 @@ func readApplied(ctx context.Context, conn *pgx.Conn) ([]appliedFile, error) {
 	rows, err := conn.Query(ctx, `
 		select (r ->> 'version')::bigint as version,
 		       coalesce(r ->> 'name', '') as name,
-		       coalesce(r ->> 'checksum', $1) as checksum
+		       coalesce(r ->> 'checksum', $1) as checksum,
+		       coalesce(r ->> 'functions', '') as functions
 		  from public.schema_migrations m
 		 cross join lateral to_jsonb(m) r
 		 order by 1`, unknown)

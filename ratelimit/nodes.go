@@ -36,7 +36,11 @@ type breaker = gobreaker.CircuitBreaker[*redis.Cmd]
 // nodes sends commands to Redis. Each node, the single server or a master of the cluster, has its own circuit
 // breaker.
 type nodes struct {
-	client   redis.UniversalClient
+	client redis.UniversalClient
+	// send sends a command and waits for its reply. To a single server, commands of concurrent requests share a round
+	// trip. To a cluster they do not: the commands in a pipeline of go-redis can have different nodes, and a node that
+	// hangs would delay those of the others.
+	send     func(context.Context, redis.Cmder) error
 	server   string               // the address of a single server
 	cluster  *redis.ClusterClient // nil for a single server
 	logger   *slog.Logger
@@ -118,7 +122,7 @@ func (s scripter) run(ctx context.Context, operation, script, key string, args [
 // reads a late reply, so that a short overload of this process does not close all connections.
 func (n *nodes) process(ctx context.Context, cmd *redis.Cmd) error {
 	done := make(chan error, 1)
-	go func() { done <- n.client.Process(context.WithoutCancel(ctx), once{cmd}) }()
+	go func() { done <- n.send(context.WithoutCancel(ctx), once{cmd}) }()
 	select {
 	case err := <-done:
 		return err

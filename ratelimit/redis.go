@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -65,17 +66,22 @@ func connect(address string, logger *slog.Logger, s settings) (*nodes, error) {
 		o.MaxRetries = -1
 		o.ContextTimeoutEnabled = true
 		o.DialerRetries = 1
-		// The context of a decision is shorter; these bound heartbeats.
-		wait := max(s.beat, s.timeout)
+		// The context of a decision is shorter; these bound heartbeats, and how long Close waits for a hung server.
+		wait := max(time.Second, s.timeout)
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = wait, wait, wait, wait
-		o.PoolSize = 100 // so that a busy instance does not wait for a connection
 		// Maintenance notifications can extend timeouts to ten seconds.
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClient(o)
 	}
 	n := &nodes{logger: logger, settings: s, breakers: map[string]*breaker{}}
 	if cluster == nil {
-		n.client, n.server = newClient(single), single.Addr
+		client := newClient(single)
+		n.client, n.server = client, single.Addr
+		pipeline, err := client.AutoPipeline()
+		if err != nil {
+			return nil, err
+		}
+		n.send = pipeline.Process
 		return n, nil
 	}
 	cluster.NewClient = newClient
@@ -83,6 +89,6 @@ func connect(address string, logger *slog.Logger, s settings) (*nodes, error) {
 	cluster.ReadOnly, cluster.RouteByLatency, cluster.RouteRandomly = false, false, false
 	cluster.DisableRoutingPolicies = true // they may ask a node about commands
 	n.cluster = redis.NewClusterClient(cluster)
-	n.client = n.cluster
+	n.client, n.send = n.cluster, n.cluster.Process
 	return n, nil
 }

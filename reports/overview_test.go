@@ -10,8 +10,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -129,26 +129,27 @@ func TestLowProductsCountAsMemory(t *testing.T) {
 		insert into low_products select id, n, 1 from tenants, generate_series(1, 70000) n`); err != nil {
 		t.Fatal(err)
 	}
-	controller := admission.New(10)
+	controller := limits.New(10, 2)
 	overview := func() error {
 		t.Helper()
-		ticket := controller.Enter("tenant", admission.Report)
-		finish, err := ticket.Start(t.Context())
-		if err != nil {
+		ticket := controller.Enter("tenant", limits.Report)
+		defer ticket.Close()
+		if err := ticket.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		defer finish()
-		_, err = reports.New(s.database.DB).Overview(admission.NewContext(t.Context(), ticket), s.Tenant,
+		_, err := reports.New(s.database.DB).Overview(limits.NewContext(t.Context(), ticket), s.Tenant,
 			reports.OverviewQuery{Range: march, Compare: reports.PreviousPeriod, Limit: 10})
 		return err
 	}
 	if err := overview(); err != nil {
 		t.Fatal(err)
 	}
-	if err := controller.Enter("tenant", admission.Report).Rows(1 << 30); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := controller.Enter("tenant", limits.Report).Rows(1 << 30); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := overview(); !errors.Is(err, admission.ErrBusy) {
+	if err := overview(); !errors.Is(err, limits.ErrBusy) {
 		t.Errorf("Overview with the share of memory in use = %v, want ErrBusy", err)
 	}
 }

@@ -33,7 +33,7 @@
 // monthly_sums has the sums of whole months by category and by seller, without channels. Queries read them unless they
 // need channels, days or weeks.
 //
-// The directory testdata/sql has the SQL of each query and the shape of its plan.
+// The directory testdata/sql has the SQL of the queries. Its tests bound the rows that each report reads.
 package reports
 
 import (

@@ -6,5 +6,5 @@ import "fmt"
 // ID is a tenant's number.
 type ID int64
 
-// User returns the tenant as a user of package admission.
+// User returns the tenant as a user of package limits.
 func (id ID) User() string { return fmt.Sprintf("tenant %d", id) }

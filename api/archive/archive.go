@@ -27,8 +27,8 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -110,21 +110,19 @@ func (w *Writer) WriteRows(ctx context.Context, to io.Writer) error {
 func (w *Writer) writeFiles(ctx context.Context) error {
 	products, orders := catalog.New(w.DB), sales.New(w.DB)
 	for _, write := range []func() error{
-		func() error { return w.references(ctx, products, catalog.Categories) },
-		func() error { return w.references(ctx, products, catalog.Sellers) },
-		func() error { return w.references(ctx, products, catalog.Warehouses) },
-		func() error { return file(ctx, w, "products", products.EachProduct, export.ArchiveProducts) },
-		func() error { return file(ctx, w, "stock", products.EachStock, export.Stock) },
+		func() error { return w.references(ctx, products, catalog.Categories, export.CategoryFile.Archive) },
+		func() error { return w.references(ctx, products, catalog.Sellers, export.SellerFile.Archive) },
+		func() error { return w.references(ctx, products, catalog.Warehouses, export.WarehouseFile.Archive) },
+		func() error { return file(ctx, w, products.EachProduct, export.ProductFile.Archive) },
+		func() error { return file(ctx, w, products.EachStock, export.StockFile.Archive) },
 		func() error { return w.images(ctx, products) },
-		func() error {
-			return file(ctx, w, "inventory_adjustments", products.EachAdjustment, export.ArchiveLedger)
-		},
-		func() error { return file(ctx, w, "channels", orders.EachChannel, export.ArchiveChannels) },
-		func() error { return file(ctx, w, "customers", orders.EachCustomer, export.ArchiveCustomers) },
-		func() error { return file(ctx, w, "sold_products", orders.EachSoldProduct, export.ArchiveSoldProducts) },
-		func() error { return file(ctx, w, "orders", orders.EachOrder, export.ArchiveOrders) },
-		func() error { return file(ctx, w, "order_items", orders.EachItem, export.ArchiveItems) },
-		func() error { return file(ctx, w, "refunds", orders.EachRefund, export.ArchiveRefunds) },
+		func() error { return file(ctx, w, products.EachAdjustment, export.LedgerFile.Archive) },
+		func() error { return file(ctx, w, orders.EachChannel, export.ChannelFile.Archive) },
+		func() error { return file(ctx, w, orders.EachCustomer, export.CustomerFile.Archive) },
+		func() error { return file(ctx, w, orders.EachSoldProduct, export.SoldFile.Archive) },
+		func() error { return file(ctx, w, orders.EachOrder, export.OrderFile.Archive) },
+		func() error { return file(ctx, w, orders.EachItem, export.ItemFile.Archive) },
+		func() error { return file(ctx, w, orders.EachRefund, export.RefundFile.Archive) },
 	} {
 		if err := write(); err != nil {
 			return err
@@ -133,19 +131,19 @@ func (w *Writer) writeFiles(ctx context.Context) error {
 	return nil
 }
 
-func (w *Writer) references(ctx context.Context, products *catalog.Store, kind catalog.Kind) error {
-	each := func(ctx context.Context, tenant tenancy.ID, f func(catalog.Reference) error) error {
+func (w *Writer) references(
+	ctx context.Context, products *catalog.Store, kind catalog.Kind,
+	sheet func(export.Rows[catalog.Reference]) export.Sheet,
+) error {
+	return file(ctx, w, func(ctx context.Context, tenant tenancy.ID, f func(catalog.Reference) error) error {
 		return products.EachReference(ctx, tenant, kind, f)
-	}
-	return file(ctx, w, string(kind), each, func(rows export.Rows[catalog.Reference]) export.Sheet {
-		return export.ArchiveReferences(kind, rows)
-	})
+	}, sheet)
 }
 
 // images writes the images, and keeps the names of their pictures.
 func (w *Writer) images(ctx context.Context, products *catalog.Store) error {
-	ticket := admission.FromContext(ctx)
-	each := func(ctx context.Context, tenant tenancy.ID, f func(export.ArchivedImage) error) error {
+	ticket := limits.FromContext(ctx)
+	each := func(ctx context.Context, tenant tenancy.ID, f func(export.ImageRow) error) error {
 		return products.EachImages(ctx, tenant, func(p catalog.ProductImages) error {
 			for _, image := range p.Images {
 				if image.File != "" {
@@ -156,38 +154,38 @@ func (w *Writer) images(ctx context.Context, products *catalog.Store) error {
 						}
 					}
 				}
-				if err := f(export.ArchivedImage{SKU: p.SKU, Image: image}); err != nil {
+				if err := f(export.ImageRow{SKU: p.SKU, Image: image}); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	return file(ctx, w, "images", each, export.ArchiveImages)
+	return file(ctx, w, each, export.ImageFile.Archive)
 }
 
 // file writes a CSV file with the rows that each calls its function with.
 func file[T any](
-	ctx context.Context, w *Writer, name string,
-	each func(context.Context, tenancy.ID, func(T) error) error, sheet func(export.Rows[T]) export.Sheet,
+	ctx context.Context, w *Writer, each func(context.Context, tenancy.ID, func(T) error) error,
+	sheet func(export.Rows[T]) export.Sheet,
 ) error {
-	name += ".csv"
-	entry, err := w.create(name, zip.Deflate)
-	if err != nil {
-		return err
-	}
-	ticket := admission.FromContext(ctx)
-	turns := &turnWriter{ctx: ctx, ticket: ticket, turn: ticket.Turn(), to: entry, began: time.Now()}
-	buffer := bufio.NewWriterSize(turns, chunk)
+	var name string
 	rows := 0
-	err = export.CSV(buffer, sheet(func(write func(T) error) error {
+	content := sheet(func(write func(T) error) error {
 		return each(ctx, w.tenant.ID, func(row T) error {
 			if rows++; rows%500 == 0 {
 				w.Progress(name, rows, 0)
 			}
 			return write(row)
 		})
-	}))
+	})
+	name = content.Name() + ".csv"
+	entry, err := w.create(name, zip.Deflate)
+	if err != nil {
+		return err
+	}
+	buffer := bufio.NewWriterSize(entry, chunk)
+	err = export.CSV(buffer, content)
 	if err == nil {
 		err = buffer.Flush()
 	}
@@ -196,29 +194,6 @@ func file[T any](
 	}
 	w.Manifest.Files = append(w.Manifest.Files, File{name, int64(rows), entry.bytes, entry.checksum()})
 	return nil
-}
-
-// turnWriter compresses in turns with other requests, and pauses while other tenants are active. It uses no CPU while
-// PostgreSQL reads the next rows.
-type turnWriter struct {
-	ctx    context.Context
-	ticket *admission.Ticket
-	turn   *admission.Turn
-	to     io.Writer
-	began  time.Time // the work since the last pause
-}
-
-// Write implements io.Writer.
-func (t *turnWriter) Write(b []byte) (int, error) {
-	if err := t.ticket.Pause(t.ctx, time.Since(t.began)); err != nil {
-		return 0, err
-	}
-	if err := t.turn.Next(t.ctx); err != nil {
-		return 0, err
-	}
-	t.began = time.Now() // waiting for a turn is no work
-	defer t.turn.End()
-	return t.to.Write(b)
 }
 
 // entry is an entry of the ZIP file that is being written.

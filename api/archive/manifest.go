@@ -1,6 +1,12 @@
 package archive
 
-import "time"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // Format and Version identify an archive in its manifest.
 const (
@@ -16,13 +22,42 @@ const (
 
 // Manifest lists the content of an archive.
 type Manifest struct {
-	Format    string    `json:"format"`
-	Version   int       `json:"version"`
-	CreatedAt time.Time `json:"created_at"`
-	Tenant    Tenant    `json:"tenant"`
-	Files     []File    `json:"files"`
-	Images    Images    `json:"images"`
-	Pictures  []Picture `json:"pictures"`
+	Format    string        `json:"format"`
+	Version   int           `json:"version"`
+	CreatedAt time.Time     `json:"created_at"`
+	Tenant    Tenant        `json:"tenant"`
+	Files     list[File]    `json:"files"`
+	Images    Images        `json:"images"`
+	Pictures  list[Picture] `json:"pictures"`
+}
+
+// maxListed limits a list that is read. A ZIP with more entries is not opened, because its directory is too large.
+const maxListed = 200_000
+
+// list is a list of a manifest.
+type list[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler. An element can need much more memory than its text.
+func (all *list[T]) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	if start, err := in.Token(); err != nil || start != json.Delim('[') {
+		return errors.New("a list of files is not an array")
+	}
+	*all = nil
+	for in.More() {
+		var element T
+		if err := in.Decode(&element); err != nil {
+			return err
+		}
+		if len(*all) == maxListed {
+			return fmt.Errorf("a list has more than %d files", maxListed)
+		}
+		*all = append(*all, element)
+	}
+	return nil
 }
 
 // Tenant has the settings of the exported tenant. An import compares them with those of its own tenant.

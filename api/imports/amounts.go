@@ -10,6 +10,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -24,12 +25,11 @@ type builder struct {
 // newOrder returns an order of the rows of a group.
 func (r *reading) newOrder(g group) *builder {
 	b := &builder{reading: r, Record: Record{
-		Kind: Order, Key: g.number, Order: &sales.Order{Number: g.number}, Theirs: map[string]int64{}, Omitted: g.omitted,
-		Invalid: tenancy.InvalidError{},
+		Row: changeplan.Row{
+			Kind: Order, Key: g.number, Rows: rowsOf(g.rows), Omitted: g.omitted, Invalid: tenancy.InvalidError{},
+		},
+		Order: &sales.Order{Number: g.number}, Theirs: map[string]int64{},
 	}}
-	for _, c := range g.rows {
-		b.Rows = append(b.Rows, c.row())
-	}
 	switch {
 	case g.suspect != "":
 		b.Invalid.Add("items", "may be incomplete: %s is refused", g.suspect)
@@ -199,7 +199,9 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 func (b *builder) emptyLine() { b.note("a line with quantity 0 was left out", 0) }
 
 // note adds a note with an amount in cents.
-func (b *builder) note(text string, amount int64) { b.Notes = append(b.Notes, Note{text, amount}) }
+func (b *builder) note(text string, amount int64) {
+	b.Notes = append(b.Notes, Note{Text: text, Amount: amount})
+}
 
 // check compares the order with the total of the other system, which may include tax in the prices.
 func (b *builder) check(theirs, net, tax, shipping int64, column string) {
@@ -266,7 +268,8 @@ func (b *builder) refund(prefix string, amount int64, at time.Time, theirs strin
 		invalid.Add("amount", "%v", money.ErrRange)
 	}
 	return Record{
-		Kind: Refund, Key: b.Key, Rows: b.Rows[:1], Invalid: invalid, Cumulative: prefix,
+		Row:        changeplan.Row{Kind: Refund, Key: b.Key, Rows: b.Rows[:1], Invalid: invalid},
+		Cumulative: prefix,
 		Refund: &sales.Refund{
 			OrderNumber: b.Key, Amount: money.Cents(amount), RefundedAt: &at,
 			Reference: new(prefix + money.Cents(amount).String()),
@@ -275,14 +278,15 @@ func (b *builder) refund(prefix string, amount int64, at time.Time, theirs strin
 	}
 }
 
-func (b *builder) cancellation(at time.Time) Record {
+// cancellation returns the cancellation of an order.
+func (r *Record) cancellation(at time.Time, invalid tenancy.InvalidError) Record {
 	return Record{
-		Kind: Cancellation, Key: b.Key, Rows: b.Rows[:1], Invalid: tenancy.InvalidError{},
-		Cancellation: &sales.Cancellation{OrderNumber: b.Key, CancelledAt: &at},
+		Row:          changeplan.Row{Kind: Cancellation, Key: r.Key, Rows: r.Rows[:1], Invalid: invalid},
+		Cancellation: &sales.Cancellation{OrderNumber: r.Order.Number, CancelledAt: &at},
 	}
 }
 
 // ignored returns the rows of an order as ignored records.
 func (b *builder) ignored(reason string) []Record {
-	return []Record{{Kind: Order, Key: b.Key, Rows: b.Rows, Ignored: reason, Omitted: b.Omitted}}
+	return []Record{{Row: changeplan.Row{Kind: Order, Key: b.Key, Rows: b.Rows, Ignored: reason, Omitted: b.Omitted}}}
 }

@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,69 +12,27 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	archives "github.com/storeroom/storeroom/api/archive"
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
 const (
-	maxManifest = 32 << 20
-	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too
-	// large.
-	maxListed     = 200_000
-	maxArchiveIDs = 2_000_000                   // different ids of all tables, 16 bytes each
-	ledgerName    = "inventory_adjustments.csv" // is not read
-	maxQuoted     = 100                         // characters of names in errors
+	maxManifest   = 32 << 20
+	maxArchiveIDs = 2_000_000 // different ids of all tables, 16 bytes each
+	maxQuoted     = 100       // characters of names in errors
 	// Other columns than those of our files are ignored.
 	maxArchiveColumns = 100
 )
 
-// manifest lists the content of an archive.
-type manifest struct {
-	Format          string
-	Version         int
-	Tenant          struct{ Timezone, Currency string }
-	Files, Pictures archivedFiles
-}
-
-type archivedFile struct {
-	Name   string
-	Bytes  int64
-	SHA256 string
-	Rows   int // of a CSV file
-}
-
-// archivedFiles is a list in a manifest.
-type archivedFiles []archivedFile
-
-// UnmarshalJSON implements json.Unmarshaler. An element can need much more memory than its text.
-func (all *archivedFiles) UnmarshalJSON(text []byte) error {
-	in := json.NewDecoder(bytes.NewReader(text))
-	if start, err := in.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("a list of files is not an array")
-	}
-	*all = nil
-	for in.More() {
-		var f archivedFile
-		if err := in.Decode(&f); err != nil {
-			return err
-		}
-		if len(*all) == maxListed {
-			return fmt.Errorf("a list has more than %d files", maxListed)
-		}
-		*all = append(*all, f)
-	}
-	return nil
-}
-
 // archive is an archive that is read and planned. Its ids are those of the exported tenant until the planner replaces
 // them.
 type archive struct {
-	manifest manifest
+	manifest archives.Manifest
 	open     func() (*table.Archive, error)
 	space    *table.Space
 	sources  map[string]*source // by the name of the file, without .csv
@@ -171,16 +128,20 @@ var pictureName = regexp.MustCompile(`^images/[A-Za-z0-9_-]{1,100}(\.[A-Za-z0-9]
 
 // verify compares the entries with the manifest.
 func (a *archive) verify(ctx context.Context, file *table.Archive) error {
-	listed := map[string]archivedFile{}
+	listed := map[string]archives.Picture{}
 	for _, f := range a.manifest.Files {
-		listed[f.Name] = f
+		listed[f.Name] = archives.Picture{Name: f.Name, Bytes: f.Bytes, SHA256: f.SHA256}
 	}
-	for _, name := range append(slices.Sorted(maps.Keys(archiveFiles)), strings.TrimSuffix(ledgerName, ".csv")) {
+	expected := []string{export.LedgerFile.Name}
+	for _, f := range archiveFiles {
+		expected = append(expected, f.name)
+	}
+	for _, name := range expected {
 		if _, exists := listed[name+".csv"]; !exists {
 			return fmt.Errorf("%s.csv is missing in %s", name, archives.ManifestName)
 		}
 	}
-	if len(a.manifest.Files) != len(archiveFiles)+1 {
+	if len(a.manifest.Files) != len(expected) {
 		return fmt.Errorf("%s has other files than those of version %d", archives.ManifestName, archives.Version)
 	}
 	for _, p := range a.manifest.Pictures {
@@ -198,7 +159,7 @@ func (a *archive) verify(ctx context.Context, file *table.Archive) error {
 			return fmt.Errorf("%q is not in %s", shorten(name, maxQuoted), archives.ManifestName)
 		}
 		delete(listed, name)
-		if err := f.verify(ctx, file); err != nil {
+		if err := verifyEntry(ctx, file, f); err != nil {
 			return fmt.Errorf("%s %w", name, err)
 		}
 	}
@@ -208,8 +169,8 @@ func (a *archive) verify(ctx context.Context, file *table.Archive) error {
 	return nil
 }
 
-func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
-	content, err := file.Open(f.Name)
+func verifyEntry(ctx context.Context, file *table.Archive, listed archives.Picture) error {
+	content, err := file.Open(listed.Name)
 	if err != nil {
 		return err
 	}
@@ -229,10 +190,10 @@ func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
 			return fmt.Errorf("is damaged: %w", err)
 		}
 	}
-	if size != f.Bytes {
-		return fmt.Errorf("is damaged: it has %d bytes instead of %d", size, f.Bytes)
+	if size != listed.Bytes {
+		return fmt.Errorf("is damaged: it has %d bytes instead of %d", size, listed.Bytes)
 	}
-	if hex.EncodeToString(hash.Sum(nil)) != f.SHA256 {
+	if hex.EncodeToString(hash.Sum(nil)) != listed.SHA256 {
 		return fmt.Errorf("is damaged: its SHA-256 differs from the one in %s", archives.ManifestName)
 	}
 	return nil
@@ -242,7 +203,7 @@ func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
 func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Archive) error {
 	a.ids = map[string]*newIDs{"sold_products": {}, "products": {}, "categories": {}, "sellers": {}, "warehouses": {}}
 	for _, f := range a.manifest.Files {
-		if f.Name == ledgerName {
+		if base(f.Name) == export.LedgerFile.Name {
 			continue
 		}
 		t, err := file.File(f.Name)
@@ -250,7 +211,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 			return err
 		}
 		s := &source{File: File{Name: t.Name, Size: t.Size}, table: t, zone: r.tenant.Timezone}
-		if err := s.useArchived(archiveFiles[base(f.Name)]); err != nil {
+		if err := s.useArchived(formatOf(archiveFiles, base(f.Name))); err != nil {
 			return err
 		}
 		observed := *s.format
@@ -267,7 +228,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 		if problem != nil {
 			return problem
 		}
-		if s.Rows != f.Rows {
+		if int64(s.Rows) != f.Rows {
 			return fmt.Errorf("%s is damaged: it has %d rows instead of %d", s.Name, s.Rows, f.Rows)
 		}
 		s.decide(r.settings)
@@ -278,7 +239,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 }
 
 // useArchived sets the format of a file of an archive. Columns that are not known are ignored.
-func (s *source) useArchived(f *ownFile) error {
+func (s *source) useArchived(f *format) error {
 	rows, err := s.table.Open()
 	if err != nil {
 		return s.readError(0, err)
@@ -292,13 +253,7 @@ func (s *source) useArchived(f *ownFile) error {
 	if len(s.Header) > maxArchiveColumns {
 		return fmt.Errorf("%s has more than %d columns", s.Name, maxArchiveColumns)
 	}
-	for _, column := range f.names {
-		if !slices.Contains(s.Header, column) {
-			return fmt.Errorf("%s line 1: column %s is missing", s.Name, column)
-		}
-	}
-	s.use(&f.format, func(column string) string { return column })
-	return nil
+	return s.useOwn(f, 1)
 }
 
 // collect adds the ids of a row. last is the id of the row before.
@@ -419,12 +374,12 @@ func (a *archive) replace(r *Record) {
 }
 
 // exists remembers that a row exists in the tenant.
-func (a *archive) exists(r Record, id int64) {
+func (a *archive) exists(r *Record) {
 	switch {
-	case id <= 0 || r.OldID == 0:
+	case r.storedID <= 0 || r.OldID == 0:
 	case r.Kind == Product:
-		a.ids["products"].set(r.OldID, id)
+		a.ids["products"].set(r.OldID, r.storedID)
 	default:
-		a.ids[string(referenceKinds[r.Kind])].set(r.OldID, id)
+		a.ids[string(referenceKinds[r.Kind])].set(r.OldID, r.storedID)
 	}
 }

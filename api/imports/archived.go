@@ -2,60 +2,22 @@ package imports
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 )
-
-// archiveFiles are the files of an archive that are read, with the number of required columns, which come first.
-// Archives of earlier versions do not have the others.
-var archiveFiles = map[string]*ownFile{
-	"categories": own("categories", Category, 2, nil, "id", "name"),
-	"sellers":    own("sellers", Seller, 2, nil, "id", "name"),
-	"warehouses": own("warehouses", Warehouse, 3, nil, "id", "name", "is_default"),
-	"products": own("products", Product, 1, nil, "id", "sku", "name", "description", "price", "msrp", "cost", "status",
-		"condition", "reorder_point", "category_name", "seller_name", "warehouse_name", "bin_location", "upc", "tags",
-		"created_at"),
-	"stock":     own("stock", Stock, 3, nil, "sku", "warehouse_name", "quantity"),
-	"images":    own("images", Product, 4, nil, "sku", "position", "url", "file"),
-	"channels":  own("channels", Channel, 2, nil, "identifier", "label", "takes_stock", "when_short", "warehouse_name"),
-	"customers": own("customers", Customer, 4, nil, "id", "name", "email", "erased_at"),
-	"sold_products": own("sold_products", Order, 8, nil, "id", "product", "sku", "name", "category", "category_name", "seller",
-		"seller_name"),
-	"orders": own("orders", Order, 9, nil, "number", "placed_at", "channel", "customer", "discount_total", "tax_total",
-		"shipping_total", "cancelled_at", "content", "short"),
-	"order_items": own("order_items", Order, 7, nil, "order_number", "sold_product", "sku", "quantity", "unit_price",
-		"unit_cost", "discount", "stock_taken", "stock_returned", "warehouse_name"),
-	"refunds": own("refunds", Refund, 5, nil, "order_number", "refunded_at", "amount", "reference", "content", "tax",
-		"shipping", "restock", "named", "items"),
-}
-
-func init() {
-	for _, f := range archiveFiles {
-		f.order, f.family = "", "" // the rows of an order are in the same sequence in all files
-	}
-}
 
 // number returns an id, or 0 if the cell is empty or not an id.
 func (c cells) number(column string) int64 {
 	n, _ := strconv.ParseInt(c.raw(column), 10, 64)
 	return n
-}
-
-// digest returns the content of an order or a refund.
-func (c cells) digest() []byte {
-	digest, err := hex.DecodeString(c.raw("content"))
-	if err != nil || len(digest) != 32 {
-		c.refuse("content", "must have 64 hexadecimal digits")
-	}
-	return digest
 }
 
 // archiveReader yields the records of an archive. The files have the same order, so it reads them together, row by row.
@@ -85,27 +47,32 @@ func (a *archiveReader) readAll() (err error) {
 		return err
 	}
 	defer a.archive.sold.file.Close()
-	for _, name := range []string{"categories", "sellers", "warehouses"} {
-		if err := a.each(name, a.reference); err != nil {
+	for _, f := range []struct {
+		name  string
+		read  func(cells) []Record
+		parts []partFile
+	}{
+		{"categories", a.reference, nil},
+		{"sellers", a.reference, nil},
+		{"warehouses", a.reference, nil},
+		{"products", archivedProduct, []partFile{{"stock", "sku", "sku", addStock}, {"images", "sku", "sku", addImage}}},
+		{"channels", archivedChannel, nil},
+		{"customers", archivedCustomer, nil},
+		{"orders", archivedOrder, []partFile{{"order_items", "order_number", "number", a.addItem}}},
+		{"refunds", a.refunds(), nil},
+	} {
+		if err := a.each(f.name, f.read, f.parts); err != nil {
 			return err
 		}
 	}
-	if err := a.readProducts(); err != nil {
-		return err
-	}
-	for _, of := range []struct {
-		name string
-		read func(*reading, group) []Record
-	}{{"channels", archivedChannel}, {"customers", archivedCustomer}} {
-		err := a.each(of.name, func(c cells) Record { return of.read(a.reading, group{rows: []cells{c}})[0] })
-		if err != nil {
-			return err
-		}
-	}
-	if err := a.readOrders(); err != nil {
-		return err
-	}
-	return a.each("refunds", a.refunds())
+	return nil
+}
+
+// partFile is a file with more rows of the records of another file, in the same sequence. Its column has the value of
+// the column key of the other file.
+type partFile struct {
+	name, column, key string
+	add               func(*Record, cells) error
 }
 
 // record yields a record.
@@ -153,24 +120,51 @@ func (c *cursor) next() error {
 	return err
 }
 
-// finished returns an error if rows are left that belong to nothing.
-func (c *cursor) finished(column string) error {
-	if !c.end {
-		return fmt.Errorf("%s line %d: the %s is not in the sequence of the other files", c.rows.Name, c.line, column)
-	}
-	return nil
-}
-
-// each yields a record for each row of a file.
-func (a *archiveReader) each(name string, read func(cells) Record) error {
-	c, err := a.open(name)
+// each yields the records of each row of a file. The rows of parts are added to the first of them.
+func (a *archiveReader) each(name string, read func(cells) []Record, parts []partFile) error {
+	file, err := a.open(name)
 	if err != nil {
 		return err
 	}
-	defer c.rows.rows.Close()
-	for !c.end {
-		if err := a.record(read(c.cells)); err != nil {
+	defer file.rows.rows.Close()
+	more := make([]*cursor, len(parts))
+	for i, p := range parts {
+		if more[i], err = a.open(p.name); err != nil {
 			return err
+		}
+		defer more[i].rows.rows.Close()
+	}
+	for ; !file.end && err == nil; err = file.next() {
+		records, kept := read(file.cells), &group{}
+		kept.add(file.cells)
+		for i, p := range parts {
+			if err := more[i].addTo(&records[0], file.plain(p.key), p, kept); err != nil {
+				return err
+			}
+		}
+		records[0].refuseOmitted(kept.omitted)
+		for _, r := range records {
+			if err := a.record(r); err != nil {
+				return err
+			}
+		}
+	}
+	for i, p := range parts {
+		if err == nil && !more[i].end {
+			err = fmt.Errorf("%s line %d: the %s is not in the sequence of the other files",
+				more[i].rows.Name, more[i].line, strings.ReplaceAll(p.key, "sku", "SKU"))
+		}
+	}
+	return err
+}
+
+// addTo adds the rows with a key to a record.
+func (c *cursor) addTo(r *Record, key string, p partFile, kept *group) error {
+	for !c.end && c.plain(p.column) == key {
+		if kept.add(c.cells) {
+			if err := p.add(r, c.cells); err != nil {
+				return err
+			}
 		}
 		if err := c.next(); err != nil {
 			return err
@@ -179,123 +173,60 @@ func (a *archiveReader) each(name string, read func(cells) Record) error {
 	return nil
 }
 
-func (a *archiveReader) reference(c cells) Record {
-	name, problem := catalog.CheckName(c.plain("name"))
-	if problem != "" {
-		c.refuse("name", "%s", problem)
+// refuseOmitted refuses a record that has too many rows.
+func (r *Record) refuseOmitted(rows int) {
+	r.Omitted = rows
+	switch {
+	case rows == 0:
+	case r.Kind == Product:
+		r.Invalid.Add("stock", "and images have more than %d rows or 8 MiB", maxGroupRows)
+	case r.Order != nil && len(r.Order.Items) <= sales.MaxItems:
+		r.Invalid.Add("items", "have more than 8 MiB")
 	}
-	r := Record{Kind: c.kind, Key: name, Rows: []Row{c.row()}, Name: name, OldID: c.number("id"), Invalid: c.invalid}
-	if r.IsDefault = c.kind == Warehouse && c.flag("is_default"); r.IsDefault && a.archive.timezone != "" {
+}
+
+func (a *archiveReader) reference(c cells) []Record {
+	r, _ := c.reference()
+	if r.Key, r.OldID = r.Name, c.number("id"); r.IsDefault && a.archive.timezone != "" {
 		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf(
 			"the archive is of a tenant in the time zone %s: the days of reports differ", a.archive.timezone)})
 	}
-	return r
+	return []Record{r}
 }
 
-// readProducts yields products with their stock and images.
-func (a *archiveReader) readProducts() error {
-	products, err := a.open("products")
-	if err != nil {
-		return err
-	}
-	defer products.rows.rows.Close()
-	stock, err := a.open("stock")
-	if err != nil {
-		return err
-	}
-	defer stock.rows.rows.Close()
-	images, err := a.open("images")
-	if err != nil {
-		return err
-	}
-	defer images.rows.rows.Close()
-	for !products.end {
-		r, kept := a.product(products.cells), group{}
-		kept.add(products.cells)
-		for !stock.end && stock.plain("sku") == r.Product.SKU.Value {
-			if kept.add(stock.cells) {
-				r.addStock(stock.cells)
-			}
-			if err := stock.next(); err != nil {
-				return err
-			}
-		}
-		for !images.end && images.plain("sku") == r.Product.SKU.Value {
-			if kept.add(images.cells) {
-				r.Rows = append(r.Rows, images.row())
-				r.Product.Archived.Images = append(r.Product.Archived.Images, catalog.Image{
-					URL: images.plain("url"), File: images.plain("file"),
-				})
-			}
-			if err := images.next(); err != nil {
-				return err
-			}
-		}
-		if r.Omitted = kept.omitted; r.Omitted > 0 {
-			r.Invalid.Add("stock", "and images have more than %d rows or 8 MiB", maxGroupRows)
-		}
-		if err := a.record(r); err != nil {
-			return err
-		}
-		if err := products.next(); err != nil {
-			return err
-		}
-	}
-	return errors.Join(stock.finished("SKU"), images.finished("SKU"))
+// archivedProduct returns a product without quantity, which is the sum of its stock.
+func archivedProduct(c cells) []Record {
+	row, record := export.ProductFile.Read(c), c.record("sku")
+	row.Archived = &catalog.Archived{CreatedAt: row.CreatedAt}
+	record.Product, record.OldID = &row.PlanRow, row.OldID
+	return []Record{record}
 }
 
-// product returns a product without quantity, which is the sum of its stock.
-func (a *archiveReader) product(c cells) Record {
-	p := &catalog.PlanRow{
-		Changes:       c.ownChanges(),
-		CategoryName:  ownField(c, "category_name", ownText),
-		SellerName:    ownField(c, "seller_name", ownText),
-		WarehouseName: ownField(c, "warehouse_name", ownText),
-		Archived:      &catalog.Archived{CreatedAt: c.past("created_at")},
-	}
-	return Record{
-		Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, OldID: c.number("id"), Invalid: c.invalid,
-	}
+func addStock(r *Record, c cells) error {
+	row := export.StockFile.Read(c.in(r.Invalid, "stock."))
+	r.Rows, r.Product.Stock = append(r.Rows, c.row()), append(r.Product.Stock, row.StockOf)
+	return nil
 }
 
-// past returns a time that cannot be in the future.
-func (c cells) past(column string) time.Time {
-	c.require(column)
-	at := ownField(c, column, ownTime).Value
-	if at.Before(time.Unix(0, 0)) || at.After(time.Now().AddDate(0, 0, 1)) {
-		c.refuse(column, "must be between 1970-01-01T00:00:00Z and one day from now")
-	}
-	return at
-}
-
-func (r *Record) addStock(c cells) {
+func addImage(r *Record, c cells) error {
+	row, archived := export.ImageFile.Read(c.in(r.Invalid, "images.")), r.Product.Archived
 	r.Rows = append(r.Rows, c.row())
-	c = c.in(r.Invalid, "stock.")
-	r.Product.Stock = append(r.Product.Stock, catalog.StockOf{
-		Warehouse: c.plain("warehouse_name"),
-		Quantity:  ownField(c, "quantity", ownInteger(0, catalog.MaxQuantity)).Value,
-	})
+	archived.Images = append(archived.Images, catalog.Image{URL: row.URL, File: row.File})
+	return nil
 }
 
-func archivedChannel(r *reading, g group) []Record {
-	records := ownChannel(r, g)
-	c, channel := g.rows[0], records[0].Channel
-	if channel.WhenShort = c.raw("when_short"); channel.WhenShort == "" {
-		return records // an archive of an earlier version
-	}
-	channel.TakesStock = c.flag("takes_stock")
-	channel.WarehouseName = optional(c.plain("warehouse_name"))
-	if channel.WhenShort != sales.Refuse && channel.WhenShort != sales.Accept {
+func archivedChannel(c cells) []Record {
+	records := ownChannel(nil, group{rows: []cells{c}})
+	if short := records[0].Channel.WhenShort; short != sales.Refuse && short != sales.Accept {
 		c.refuse("when_short", "must be %s or %s", sales.Refuse, sales.Accept)
 	}
 	return records
 }
 
-func archivedCustomer(r *reading, g group) []Record {
-	records := ownCustomer(r, g)
-	c, customer := g.rows[0], records[0].Customer
-	if c.raw("erased_at") != "" {
-		customer.Name, customer.Email, customer.ErasedAt = nil, nil, new(c.past("erased_at"))
+func archivedCustomer(c cells) []Record {
+	records := ownCustomer(nil, group{rows: []cells{c}})
+	if customer := records[0].Customer; customer.ErasedAt != nil {
+		customer.Name, customer.Email = nil, nil
 	}
 	return records
 }

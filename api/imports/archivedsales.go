@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,112 +9,58 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
-	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 )
 
-// readOrders yields orders with their items, each with its cancellation.
-func (a *archiveReader) readOrders() error {
-	orders, err := a.open("orders")
-	if err != nil {
-		return err
-	}
-	defer orders.rows.rows.Close()
-	items, err := a.open("order_items")
-	if err != nil {
-		return err
-	}
-	defer items.rows.rows.Close()
-	for !orders.end {
-		c, number := orders.cells, orders.plain("number")
-		r := Record{Kind: Order, Key: c.key("number"), Rows: []Row{c.row()}, Order: newOwnOrder(c), Invalid: c.invalid}
-		r.Order.Number, r.Order.Content, r.Order.Short = number, c.digest(), c.flag("short")
-		kept := group{}
-		kept.add(c)
-		for !items.end && items.plain("order_number") == number {
-			if kept.add(items.cells) {
-				if err := a.addItem(&r, items.cells); err != nil {
-					return err
-				}
-			}
-			if err := items.next(); err != nil {
-				return err
-			}
-		}
-		if r.Omitted = kept.omitted; r.Omitted > 0 && len(r.Order.Items) <= sales.MaxItems {
-			r.Invalid.Add("items", "have more than 8 MiB")
-		}
-		at := ownField(c, "cancelled_at", ownTime)
-		r.Cancelled = at.Set
-		if err := a.record(r); err != nil {
-			return err
-		}
-		if at.Set {
-			err := a.record(Record{
-				Kind: Cancellation, Key: r.Key, Rows: r.Rows[:1], Invalid: c.invalid,
-				Cancellation: &sales.Cancellation{OrderNumber: number, CancelledAt: &at.Value},
-			})
-			if err != nil {
-				return err
-			}
-		}
-		if err := orders.next(); err != nil {
-			return err
-		}
-	}
-	return items.finished("number")
+// archivedOrder returns an order without items, and its cancellation, which is refused if the order is.
+func archivedOrder(c cells) []Record {
+	r := c.record("number")
+	cancellations := r.cancellations(r.setOrder(c), r.Invalid)
+	r.Cancelled = len(cancellations) > 0
+	return append([]Record{r}, cancellations...)
 }
 
 // addItem adds an item as it was sold.
 func (a *archiveReader) addItem(r *Record, c cells) error {
-	i := len(r.Order.Items)
-	c = c.in(r.Invalid, fmt.Sprintf("items[%d].", i))
-	r.addOwnItem(c)
-	item := &r.Order.Items[i]
-	sold, err := a.archive.sold.at(c.number("sold_product"))
+	row := r.addItem(c)
+	c = c.in(r.Invalid, fmt.Sprintf("items[%d].", len(r.Order.Items)-1))
+	item := &r.Order.Items[len(r.Order.Items)-1]
+	sold, err := a.archive.sold.at(row.SoldProduct)
 	if err != nil {
 		return err
 	}
-	if item.SKU, item.Sold = c.plain("sku"), sold; sold == nil {
+	if item.Sold = sold; sold == nil {
 		c.refuse("sold_product", "%q is not in sold_products.csv", c.raw("sold_product"))
 	}
-	if taken := c.number("stock_taken"); taken != 0 {
-		returned := c.number("stock_returned")
-		if taken < 0 || taken > item.Quantity || returned < 0 || returned > taken {
+	if taken, returned := orZero(row.Taken), orZero(row.Returned); taken != 0 {
+		if taken < 0 || int64(taken) > item.Quantity || returned < 0 || returned > taken {
 			c.refuse("stock_taken", "must be at most the quantity, and at least stock_returned")
 			return nil
 		}
-		item.Stock = &sales.SoldStock{Taken: int32(taken), Returned: int32(returned), Warehouse: c.plain("warehouse_name")}
+		item.Stock = &sales.SoldStock{Taken: taken, Returned: returned, Warehouse: orZero(row.Warehouse)}
 	}
 	return nil
 }
 
 // refunds returns a function that reads a refund. Equal refunds without a reference have the same time, so they are
 // near each other.
-func (a *archiveReader) refunds() func(cells) Record {
+func (a *archiveReader) refunds() func(cells) []Record {
 	var last time.Time
 	before := map[string]int{}
-	return func(c cells) Record {
-		at, amount := ownField(c, "refunded_at", ownTime), c.money("amount", "amount")
-		c.require("order_number", "refunded_at", "amount")
-		refund := &sales.Refund{
-			OrderNumber: c.plain("order_number"), RefundedAt: &at.Value, Reference: optional(c.plain("reference")),
-			Content: c.digest(),
-		}
-		if amount != nil {
-			refund.Amount = *amount
-		}
-		c.setParts(refund, true)
-		if !at.Value.Equal(last) {
+	return func(c cells) []Record {
+		record := c.refund()
+		refund := record.Refund
+		if at := refund.RefundedAt; at != nil && !at.Equal(last) {
 			clear(before)
-			last = at.Value
+			last = *at
 		}
 		if refund.Reference == nil {
 			key := refund.OrderNumber + " " + string(refund.Content)
 			refund.Before = before[key]
 			before[key]++
 		}
-		return Record{Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, Invalid: c.invalid}
+		return []Record{record}
 	}
 }
 
@@ -144,40 +91,29 @@ func (s *soldRows) copy(a *archiveReader) error {
 		return err
 	}
 	defer c.rows.rows.Close()
-	var buffer []byte
-	size := int64(0)
-	for ; !c.end; err = c.next() {
+	to := bufio.NewWriterSize(s.file, 64<<10)
+	for ; !c.end && err == nil; err = c.next() {
+		row := export.SoldFile.Read(c)
+		if len(c.invalid) > 0 {
+			return fmt.Errorf("%s line %d: %v", c.rows.Name, c.line, c.invalid)
+		}
+		text, err := json.Marshal(sales.Sold{
+			ID: row.ID, Product: orZero(row.ProductID), Category: orZero(row.CategoryID), Seller: orZero(row.SellerID),
+			Name: row.Name, CategoryName: orZero(row.CategoryName), SellerName: orZero(row.SellerName),
+		})
+		if err == nil {
+			_, err = to.Write(text)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("temporary file: %w", err)
 		}
-		id := c.number("id")
-		sold := sales.Sold{
-			ID: id, Product: c.number("product"), Category: c.number("category"), Seller: c.number("seller"),
-			Name: c.plain("name"), CategoryName: c.plain("category_name"), SellerName: c.plain("seller_name"),
-		}
-		for _, name := range []string{sold.Name, sold.CategoryName, sold.SellerName} {
-			if _, problem := catalog.CheckName(name); problem != "" && name != "" {
-				return fmt.Errorf("%s line %d: a name %s", c.rows.Name, c.line, problem)
-			}
-		}
-		text, err := json.Marshal(sold)
-		if err != nil {
-			return err
-		}
-		buffer = append(buffer, text...)
-		size += int64(len(text))
-		s.ids, s.offsets = append(s.ids, id), append(s.offsets, size)
-		if len(buffer) > 64<<10 {
-			if _, err := s.file.Write(buffer); err != nil {
-				return fmt.Errorf("temporary file: %w", err)
-			}
-			buffer = buffer[:0]
-		}
+		s.ids = append(s.ids, row.ID)
+		s.offsets = append(s.offsets, s.offsets[len(s.ids)-1]+int64(len(text)))
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := s.file.Write(buffer); err != nil {
+	if err := to.Flush(); err != nil {
 		return fmt.Errorf("temporary file: %w", err)
 	}
 	return nil

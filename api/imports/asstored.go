@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -14,13 +14,12 @@ import (
 // refund may have no reference. So the rows of our own files are compared with what is stored.
 
 // stored returns the orders of rows of our own files, by number.
-func (m *Importer) stored(
-	ctx context.Context, tenant tenancy.ID, rows []*PlannedRow, number func(*PlannedRow) string,
-) (map[string]sales.StoredOrder, error) {
+func (k facts) stored(ctx context.Context, p *part) (map[string]sales.StoredOrder, error) {
 	var numbers []string
-	for _, row := range rows {
+	for _, row := range p.rows {
 		if row.AsStored && len(row.Invalid) == 0 {
-			numbers = append(numbers, number(row))
+			number, _ := row.content()
+			numbers = append(numbers, number)
 		}
 	}
 	slices.Sort(numbers)
@@ -28,21 +27,21 @@ func (m *Importer) stored(
 	if len(numbers) == 0 {
 		return orders, nil
 	}
-	return orders, m.sales.OrdersByNumber(ctx, tenant, slices.Compact(numbers), func(o sales.StoredOrder) error {
+	return orders, k.sales.OrdersByNumber(ctx, p.tenant, slices.Compact(numbers), func(o sales.StoredOrder) error {
 		orders[o.Number] = o
 		return nil
 	})
 }
 
-// withoutStoredOrders returns the orders that are not stored exactly as in the file, and sets the others.
-func (m *Importer) withoutStoredOrders(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) ([]*PlannedRow, error) {
-	orders, err := m.stored(ctx, tenant, rows, func(r *PlannedRow) string { return r.Order.Number })
-	return slices.DeleteFunc(slices.Clone(rows), func(row *PlannedRow) bool {
+// withoutStored returns the orders that are not stored exactly as in the file, and sets the others.
+func (k orders) withoutStored(ctx context.Context, p *part) ([]*Record, error) {
+	orders, err := k.stored(ctx, p)
+	return slices.DeleteFunc(slices.Clone(p.rows), func(row *Record) bool {
 		o, exists := orders[row.Order.Number]
 		if !exists || !row.AsStored || len(row.Invalid) > 0 || !isStored(*row.Order, o) {
 			return false
 		}
-		row.Action = Unchanged
+		row.Action = changeplan.Unchanged
 		row.Sums = &sales.PlannedOrder{Revenue: o.Revenue, Discounts: o.Discounts, Tax: o.Tax, Shipping: o.Shipping}
 		return true
 	}), err
@@ -80,15 +79,15 @@ func centsOr(amount *money.Cents) money.Cents {
 	return *amount
 }
 
-// withoutStoredRefunds returns the refunds that are not stored, and sets the others.
-func (m *Importer) withoutStoredRefunds(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) ([]*PlannedRow, error) {
-	orders, err := m.stored(ctx, tenant, rows, func(r *PlannedRow) string { return r.Refund.OrderNumber })
-	return slices.DeleteFunc(slices.Clone(rows), func(row *PlannedRow) bool {
+// withoutStored returns the refunds that are not stored, and sets the others.
+func (k refunds) withoutStored(ctx context.Context, p *part) ([]*Record, error) {
+	orders, err := k.stored(ctx, p)
+	return slices.DeleteFunc(slices.Clone(p.rows), func(row *Record) bool {
 		o, exists := orders[row.Refund.OrderNumber]
 		if !exists || !row.AsStored || len(row.Invalid) > 0 || !isRefunded(row, o.Refunds) {
 			return false
 		}
-		row.Action, row.Exceeds = Unchanged, o.Refunded > o.Revenue+o.Tax+o.Shipping
+		row.Action, row.Exceeds = changeplan.Unchanged, o.Refunded > o.Revenue+o.Tax+o.Shipping
 		return true
 	}), err
 }
@@ -96,7 +95,7 @@ func (m *Importer) withoutStoredRefunds(ctx context.Context, tenant tenancy.ID, 
 // isRefunded reports whether a refund of one of our own files is stored. Of equal refunds without a reference, the nth of
 // the file is the stored one with the reference that an earlier import made for it, or one of those without a reference,
 // in their sequence.
-func isRefunded(row *PlannedRow, stored []sales.StoredRefund) bool {
+func isRefunded(row *Record, stored []sales.StoredRefund) bool {
 	made, unreferenced := map[string]bool{}, 0
 	for _, r := range stored {
 		if r.Amount != row.Refund.Amount || !r.RefundedAt.Equal(row.Refund.RefundedAt.Truncate(time.Microsecond)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -26,7 +27,19 @@ func (s *source) cellsOf(row table.Row) cells {
 	return cells{source: s, line: row.Line, cells: row.Cells, invalid: tenancy.InvalidError{}}
 }
 
-func (c cells) row() Row { return Row{File: c.Name, Line: c.line, Cells: c.cells} }
+func (c cells) row() changeplan.FileRow {
+	return changeplan.FileRow{File: c.Name, Line: c.line, Cells: c.cells}
+}
+
+// newRecord returns a record of the row, with its errors.
+func (c cells) newRecord(kind Kind, key string) Record {
+	return Record{Row: changeplan.Row{Kind: kind, Key: key, Rows: rowsOf([]cells{c}), Invalid: c.invalid}}
+}
+
+// ignored returns a record of the row that is not imported.
+func (c cells) ignored(kind Kind, key, reason string) []Record {
+	return []Record{{Row: changeplan.Row{Kind: kind, Key: key, Rows: rowsOf([]cells{c}), Ignored: reason}}}
+}
 
 // in returns the cells with errors for a part of a record, such as an item.
 func (c cells) in(invalid tenancy.InvalidError, path string) cells {
@@ -147,6 +160,14 @@ func optional(text string) *string {
 		return nil
 	}
 	return &text
+}
+
+// orZero returns the zero value for nil.
+func orZero[T any](value *T) T {
+	if value == nil {
+		return *new(T)
+	}
+	return *value
 }
 
 // clean returns a text that can be stored as JSON.

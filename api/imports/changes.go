@@ -10,12 +10,10 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // ChangesKind is the kind of the plans of Changes.
@@ -27,15 +25,6 @@ const (
 	changeFile    = "change.json"
 	maxRowsFile   = 1 << 20 // bytes, from which the next rows are another file
 )
-
-// Kinds returns the kinds of change plans: imports with their pictures, changes, and erasures of customers.
-func Kinds(db *db.DB, p Pictures) map[string]changeplan.Kind {
-	changes := changesImporter{NewImporter(db, Pictures{})}
-	changes.maxRows = maxChangeRows
-	return map[string]changeplan.Kind{
-		PlanKind: NewImporter(db, p), ChangesKind: changes, EraseKind: erasure{db, eraseTurn},
-	}
-}
 
 // changesImporter plans changes of products by field. Unlike an import, which depends on whole products, such a plan
 // does not conflict with sales, or with changes of other fields.
@@ -54,11 +43,11 @@ type productChange struct {
 	Change catalog.Change
 }
 
-// PlanFiles computes a plan from the rows of files, or from the products of a filter.
-func (c changesImporter) PlanFiles(
+// Plan computes a plan from the rows of files, or from the products of a filter.
+func (c changesImporter) Plan(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
 ) (details []byte, complete bool, err error) {
-	records := withoutRepeated(storedRecords(files))
+	records := refuseRepeated(storedRecords(files))
 	text, err := fs.ReadFile(files, changeFile)
 	switch {
 	case err == nil:
@@ -71,7 +60,7 @@ func (c changesImporter) PlanFiles(
 		return nil, false, err
 	}
 	err = c.planRecords(ctx, tenant, &Set{}, records, nil, plan.CreatedAt,
-		func(part changeplan.Part, _ []PlannedRow) error { return add(part) })
+		func(part changeplan.Part, _ []Record) error { return add(part) })
 	return plan.Details, true, err
 }
 
@@ -82,7 +71,7 @@ func (c changesImporter) changed(ctx context.Context, tenant tenancy.ID, of prod
 		err := c.catalog.Walk(ctx, tenant, of.Filter, func(p catalog.Product) error {
 			row := &catalog.PlanRow{ID: p.ID, Changes: of.Change.Set, ByField: true, Change: &of.Change}
 			row.SKU = catalog.Value(p.SKU)
-			if !yield(Record{Kind: Product, Key: p.SKU, Product: row}, nil) {
+			if !yield(Record{Row: changeplan.Row{Kind: Product, Key: p.SKU}, Product: row}, nil) {
 				return stop
 			}
 			return nil
@@ -122,9 +111,9 @@ func storedRecords(files fs.FS) iter.Seq2[Record, error] {
 	}
 }
 
-// withoutRepeated refuses a row with the SKU of an earlier one. Two rows of a product in different parts would depend
+// refuseRepeated refuses a row with the SKU of an earlier one. Two rows of a product in different parts would depend
 // on each other, but each part can be applied without the other.
-func withoutRepeated(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
+func refuseRepeated(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		lines := map[string]int{}
 		for r, err := range records {
@@ -145,12 +134,10 @@ func withoutRepeated(records iter.Seq2[Record, error]) iter.Seq2[Record, error] 
 }
 
 // Changes are plans that change products. It is safe for concurrent use.
-type Changes struct{ Jobs }
+type Changes struct{ changeplan.Plans }
 
 // NewChanges returns the changes of products in plans.
-func NewChanges(db *db.DB, plans *changeplan.Store) *Changes {
-	return &Changes{Jobs{db, plans, ChangesKind}}
-}
+func NewChanges(plans *changeplan.Store) *Changes { return &Changes{plans.Of(ChangesKind)} }
 
 // Create stores a change of all products that match a filter; an instance computes the plan from it. Like CreateRows,
 // it returns a changeplan.LimitError.
@@ -163,7 +150,7 @@ func (c *Changes) Create(
 	if err != nil {
 		return 0, err
 	}
-	return c.plans.CreateFromFiles(ctx, tenant, by, ChangesKind,
+	return c.CreateFromFiles(ctx, tenant, by, ChangesKind,
 		func(add func(string, io.Reader) error) (string, []byte, error) {
 			return title, []byte(`{}`), add(changeFile, bytes.NewReader(text))
 		})
@@ -175,7 +162,7 @@ func (c *Changes) CreateRows(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string,
 	each func(yield func(index int, row catalog.Row) error) error,
 ) (id int64, err error) {
-	return c.plans.CreateFromFiles(ctx, tenant, by, ChangesKind,
+	return c.CreateFromFiles(ctx, tenant, by, ChangesKind,
 		func(add func(string, io.Reader) error) (string, []byte, error) {
 			var pending bytes.Buffer
 			files := 0
@@ -186,10 +173,9 @@ func (c *Changes) CreateRows(
 				return err
 			}
 			err := each(func(index int, row catalog.Row) error {
-				r := Record{
-					Kind: Product, Key: row.SKU.Value, Rows: []Row{{Line: index}}, Invalid: row.Invalid,
-					Product: &catalog.PlanRow{Changes: row.Changes, ByField: true},
-				}
+				r := Record{Product: &catalog.PlanRow{Changes: row.Changes, ByField: true}, Row: changeplan.Row{
+					Kind: Product, Key: row.SKU.Value, Rows: []changeplan.FileRow{{Line: index}}, Invalid: row.Invalid,
+				}}
 				if err := json.NewEncoder(&pending).Encode(r); err != nil || pending.Len() < maxRowsFile {
 					return err
 				}
@@ -200,10 +186,4 @@ func (c *Changes) CreateRows(
 			}
 			return title, []byte(`{}`), err
 		})
-}
-
-// Settle carries out the work on a plan in the process of the caller, for at most some time.
-func (c *Changes) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit time.Duration) error {
-	_, err := c.plans.Settle(ctx, tenant, id, limit)
-	return err
 }

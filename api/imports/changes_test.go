@@ -34,7 +34,7 @@ func newChanges(t testing.TB, d *dbtest.Database, slug string) changes {
 	t.Helper()
 	worker := changeplan.New(d.DB, imports.Kinds(d.DB, imports.Pictures{}))
 	return changes{
-		imports.NewChanges(d.DB, worker), catalog.New(d.DB), worker, catalog.Actor{Tenant: d.MustTenant(t, slug).ID},
+		imports.NewChanges(worker), catalog.New(d.DB), worker, catalog.Actor{Tenant: d.MustTenant(t, slug).ID},
 	}
 }
 
@@ -61,29 +61,29 @@ func (c changes) contents(t testing.TB) map[string]modelProduct {
 }
 
 // settle carries out the work on a plan.
-func (c changes) settle(t testing.TB, id int64) imports.Import {
+func (c changes) settle(t testing.TB, id int64) changeplan.Summary {
 	t.Helper()
-	if err := c.Settle(t.Context(), c.by.Tenant, id, time.Minute); err != nil {
+	if _, err := c.Settle(t.Context(), c.by.Tenant, id, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	i, err := c.Get(t.Context(), c.by.Tenant, id)
+	plan, err := c.Get(t.Context(), c.by.Tenant, id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return i
+	return plan
 }
 
 // kept returns the rows that something else has changed, with their fields.
 func (c changes) kept(t testing.TB, id int64) map[string][]string {
 	t.Helper()
 	rows, err := c.Rows(t.Context(), c.by.Tenant, id,
-		imports.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: 100}})
+		changeplan.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := map[string][]string{}
 	for _, row := range rows.Items {
-		kept[row.Key] = append([]string{}, row.Changed.Fields...)
+		kept[row.Key] = append([]string{}, row.Kept.Fields...)
 		slices.Sort(kept[row.Key])
 	}
 	return kept

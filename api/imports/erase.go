@@ -18,10 +18,10 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
@@ -98,8 +98,8 @@ type eraseProgress struct {
 // Rules implements changeplan.Kind.
 func (erasure) Rules() changeplan.Rules { return changeplan.Rules{} }
 
-// PlanFiles erases the customer.
-func (e erasure) PlanFiles(
+// Plan erases the customer.
+func (e erasure) Plan(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, _ func(changeplan.Part) error,
 ) (details []byte, complete bool, err error) {
 	var of erased
@@ -124,11 +124,8 @@ func (e erasure) PlanFiles(
 			return nil, false, err
 		}
 	}
-	err = e.erasePlans(ctx, tenant, plan.ID, plans, who, progress, func() error {
-		_, err := fs.ReadFile(files, eraseFile) // reading pauses while requests need the database
-		return err
-	})
-	if errors.Is(err, admission.ErrBusy) {
+	err = e.erasePlans(ctx, tenant, plan.ID, plans, who, progress)
+	if errors.Is(err, limits.ErrBusy) {
 		err = changeplan.ErrPaused
 	}
 	if err == nil { // with the former names too
@@ -155,19 +152,12 @@ func (e *eraser) eraseAtOnce(ctx context.Context, db *db.DB, tenant tenancy.ID, 
 // erasePlans erases the customer from all plans of imports, again if it finds a former name.
 func (e erasure) erasePlans(
 	ctx context.Context, tenant tenancy.ID, id int64, plans *changeplan.Store, who *eraser, progress eraseProgress,
-	pause func() error,
 ) error {
-	began, turn := time.Now(), admission.FromContext(ctx).Turn()
+	began := time.Now()
 	for {
 		known := len(who.names)
 		err := plans.Rewrite(ctx, tenant, PlanKind, progress.After, changeplan.Rewriter{
 			Details: who.details, Text: who.label, Part: who.part,
-			Turn: func(ctx context.Context) (end func(), err error) {
-				if err := pause(); err != nil {
-					return nil, err
-				}
-				return turn.End, turn.Next(ctx)
-			},
 			Done: func(plan int64) error {
 				progress = eraseProgress{who.sorted(), plan, progress.Found || len(who.names) > known}
 				return e.save(ctx, tenant, id, plans, progress, began)
@@ -304,7 +294,7 @@ func (e *eraser) part(part changeplan.Part) (rows, result []byte, err error) {
 	if !e.mayHave(part.Rows) && !e.mayHave(part.Result) {
 		return nil, nil, nil
 	}
-	planned, err := decodeRows(part)
+	planned, err := changeplan.Decode[Record](part)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -327,7 +317,7 @@ func (e *eraser) part(part changeplan.Part) (rows, result []byte, err error) {
 		}
 	}
 	if len(part.Result) > 0 {
-		result, err = e.result(part.Result, about)
+		result, err = e.result(part, about)
 	}
 	return rows, result, err
 }
@@ -402,7 +392,7 @@ func (e *eraser) label(text string) string {
 }
 
 // isAbout reports whether a row is about the customer: by its id or, if it names no customer by id, by its cells.
-func (e *eraser) isAbout(row *PlannedRow) (is, byID bool) {
+func (e *eraser) isAbout(row *Record) (is, byID bool) {
 	ids := []string{row.About}
 	if row.Kind == Customer {
 		ids = append(ids, row.Key)
@@ -431,7 +421,7 @@ func (e *eraser) isAbout(row *PlannedRow) (is, byID bool) {
 
 // eraseRow removes the names from a row and empties its cells, all of them if the row has the id of the customer. It
 // reports whether there were any. The order of the row can still be stored.
-func (e *eraser) eraseRow(row *PlannedRow, byID bool) (found bool) {
+func (e *eraser) eraseRow(row *Record, byID bool) (found bool) {
 	for _, of := range row.Rows {
 		for i, cell := range of.Cells {
 			if cell != "" && (byID || e.has(cell)) {
@@ -495,10 +485,10 @@ const erasedError = "is not valid"
 
 // result returns the result of a part without the names, or nil if it has none. An undo restores no name of an erased
 // customer. about are the indexes of the rows about the customer.
-func (e *eraser) result(stored []byte, about map[int]bool) ([]byte, error) {
-	var result partResult
-	if err := json.Unmarshal(stored, &result); err != nil {
-		return nil, fmt.Errorf("read the result of a part: %w", err)
+func (e *eraser) result(part changeplan.Part, about map[int]bool) ([]byte, error) {
+	result, err := decodeResult(part)
+	if err != nil {
+		return nil, err
 	}
 	found := false
 	for i := range result.Customers {

@@ -102,7 +102,7 @@ func TestAnErasureContinuesLater(t *testing.T) {
 	if got := j.refused(t, first); strings.Contains(got, "Zorro") || !strings.Contains(got, "Kim") {
 		t.Errorf("the rows of the first import are %s", got)
 	}
-	rows, err := j.Rows(t.Context(), j.tenant.ID, second, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: 100}})
+	rows, err := j.Rows(t.Context(), j.tenant.ID, second, changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: 100}})
 	if err != nil || strings.Contains(fmt.Sprintf("%+v", rows), "Zorro") {
 		t.Errorf("the rows of the second import are %+v, %v", rows, err)
 	}

@@ -33,7 +33,7 @@ func readEtsyOrder(r *reading, g group) []Record {
 	if g.number == "" {
 		c := g.rows[0]
 		c.refuse("number", "is required")
-		return []Record{{Kind: Order, Rows: []Row{c.row()}, Invalid: c.invalid}}
+		return []Record{c.newRecord(Order, "")}
 	}
 	b := r.newOrder(g)
 	c := b.cells(g.rows[0]) // of the orders file, if there is one

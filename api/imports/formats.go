@@ -14,12 +14,15 @@ const (
 	textColumn columnType = iota
 	amountColumn
 	dateColumn
+	timeColumn // of our own files
 )
 
 // format is a known layout of a file.
 type format struct {
 	name     string
 	required []string                 // the columns that recognise it
+	names    []string                 // of one of our own files: all columns
+	byName   bool                     // the columns do not recognise it
 	columns  map[string]columnType    // all columns that have a meaning
 	more     func(column string) bool // other amounts, recognised by their names
 	order    string                   // the column with the number of the order, if rows are of orders

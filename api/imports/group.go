@@ -14,6 +14,7 @@ import (
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
 
 const (
@@ -79,17 +80,17 @@ func (g group) withoutRepeated() (kept group, more []Record) {
 		}
 		key := keyOf(content...)
 		if earlier, repeated := equal[key]; repeated {
-			more = append(more, Record{
+			more = append(more, Record{Row: changeplan.Row{
 				Kind: c.kind, Key: g.number, Rows: rowsOf(block), Ignored: "repeats " + lineOf(earlier.source, earlier.line),
-			})
+			}})
 			continue
 		}
 		earlier, exists := first[c.format]
 		if exists && (c.begins() || c.source != earlier.source) {
-			return group{}, []Record{{
+			return group{}, []Record{{Row: changeplan.Row{
 				Kind: c.kind, Key: g.number, Rows: rowsOf(g.rows),
 				Invalid: tenancy.InvalidError{"number": {"has other content in " + lineOf(c.source, c.line)}},
-			}}
+			}}}
 		}
 		if equal[key] = c; !exists {
 			first[c.format] = c
@@ -99,8 +100,8 @@ func (g group) withoutRepeated() (kept group, more []Record) {
 	return kept, more
 }
 
-func rowsOf(all []cells) []Row {
-	rows := make([]Row, len(all))
+func rowsOf(all []cells) []changeplan.FileRow {
+	rows := make([]changeplan.FileRow, len(all))
 	for i, c := range all {
 		rows[i] = c.row()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
@@ -100,7 +101,7 @@ func TestImagesOfEachSystem(t *testing.T) {
 			}
 
 			i := j.mustImport(t, test.settings, test.file, test.content)
-			rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, imports.RowFilter{
+			rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, changeplan.RowFilter{
 				Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10},
 			})
 			if err != nil {
@@ -109,7 +110,7 @@ func TestImagesOfEachSystem(t *testing.T) {
 			var notes []string
 			planned := map[string]string{}
 			for _, row := range rows.Items {
-				for _, note := range row.Notes {
+				for _, note := range row.NoteTexts() {
 					if strings.Contains(note, "image") {
 						notes = append(notes, note)
 					}

@@ -14,11 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/db"
-	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -31,15 +28,11 @@ const (
 	maxFailure  = 1000      // characters: lists show it
 )
 
-// Jobs are the plans of a kind that instances carry out in the background. It is safe for concurrent use.
-type Jobs struct {
-	db    *db.DB
-	plans *changeplan.Store
-	kind  string
-}
+// Jobs are the imports that instances carry out in the background. It is safe for concurrent use.
+type Jobs struct{ changeplan.Plans }
 
 // NewJobs returns the imports in plans.
-func NewJobs(db *db.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans, PlanKind} }
+func NewJobs(plans *changeplan.Store) *Jobs { return &Jobs{plans.Of(PlanKind)} }
 
 // Create stores the files of a form; an instance computes the plan from them. The form has parts named file, and may
 // have a part named settings with JSON. Create returns an InvalidError by part, a changeplan.LimitError, or the error
@@ -53,7 +46,7 @@ func (j *Jobs) Create(
 	}
 	d := details{Currency: tenant.Currency, Timezone: tenant.Timezone}
 	var names []string
-	return j.plans.CreateFromFiles(ctx, tenant.ID, by, PlanKind,
+	return j.CreateFromFiles(ctx, tenant.ID, by, PlanKind,
 		func(add func(string, io.Reader) error) (title string, stored []byte, err error) {
 			for {
 				part, err := form.NextPart()
@@ -141,8 +134,8 @@ func fileName(sent string) (name, problem string) {
 	return tenancy.SingleLine(name, maxFileName)
 }
 
-// PlanFiles computes a plan from uploaded files.
-func (m *Importer) PlanFiles(
+// Plan computes a plan from uploaded files.
+func (m *Importer) Plan(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
 ) (stored []byte, complete bool, err error) {
 	d, err := readDetails(plan)
@@ -165,11 +158,11 @@ func (m *Importer) PlanFiles(
 		return nil, false, changeplan.Failure(problem)
 	}
 	set.kept, d.Pictures = kept, nil
-	d.Files, d.Questions, d.Totals, d.Notes, d.Unread = set.Files, set.Questions, nil, nil, map[int32]int32{}
+	d.Files, d.Questions, d.Totals, d.Notes, d.Unread = set.Files, set.Questions, nil, nil, map[int32]int64{}
 	if len(set.Questions) == 0 {
 		sums, parts := newTotals(zone), int32(0)
 		err := m.planRecords(ctx, tenant, set, failing(ctx, set.Records(ctx)), sums, plan.CreatedAt,
-			func(part changeplan.Part, rows []PlannedRow) error {
+			func(part changeplan.Part, rows []Record) error {
 				if n := countUnread(rows); n > 0 {
 					d.Unread[parts] = n
 				}
@@ -191,7 +184,7 @@ func (m *Importer) PlanFiles(
 }
 
 // countUnread returns how many rows were refused before anything stored was read.
-func countUnread(rows []PlannedRow) (n int32) {
+func countUnread(rows []Record) (n int64) {
 	for _, row := range rows {
 		if len(row.Unread) > 0 {
 			n++
@@ -262,7 +255,7 @@ func readDetails(plan changeplan.Plan) (d details, err error) {
 
 // Configure plans an import again, with other settings. It returns an InvalidError or changeplan.ErrState.
 func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, settings Settings) error {
-	plan, err := j.get(ctx, tenant, id)
+	plan, err := j.Find(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
@@ -282,151 +275,25 @@ func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, setti
 	if err != nil {
 		return err
 	}
-	return j.plans.PlanAgain(ctx, tenant, id, plan.Details, stored)
+	return j.PlanAgain(ctx, tenant, id, plan.Details, stored)
 }
 
-// Apply asks the instances to apply a plan. If rows have changed since the plan, nothing is written unless skipChanged
-// leaves them out. It returns changeplan.ErrState, as Undo and Cancel do.
-func (j *Jobs) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, skipChanged bool) error {
-	if _, err := j.get(ctx, tenant, id); err != nil {
-		return err
-	}
-	return j.plans.Apply(ctx, tenant, by, id, skipChanged)
-}
-
-// Undo asks the instances to undo an import.
-func (j *Jobs) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	if _, err := j.get(ctx, tenant, id); err != nil {
-		return err
-	}
-	return j.plans.Undo(ctx, tenant, by, id)
-}
-
-// Cancel stops an import after the part that is being applied.
-func (j *Jobs) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	plan, err := j.get(ctx, tenant, id)
-	if err == nil {
-		err = j.plans.Cancel(ctx, tenant, by, id)
-	}
-	if err != nil || j.kind != PlanKind {
-		return err
-	}
-	return media.ReleasePlan(ctx, j.db, tenant, reservedUntil(plan.CreatedAt))
-}
-
-// get returns a plan of the kind, or tenancy.ErrNotFound.
-func (j *Jobs) get(ctx context.Context, tenant tenancy.ID, id int64) (changeplan.Plan, error) {
-	plan, err := j.plans.Get(ctx, tenant, id)
-	if err == nil && plan.Kind != j.kind {
-		err = tenancy.ErrNotFound
-	}
-	return plan, err
-}
-
-// Import is the state of an import or of another plan, as the API returns it.
+// Import is the state of an import.
 type Import struct {
-	ID         int64            `json:"id"`
-	State      changeplan.State `json:"state"`
-	CreatedAt  time.Time        `json:"created_at"`
-	CreatedBy  string           `json:"created_by"`
-	PlannedAt  *time.Time       `json:"planned_at"`
-	AppliedAt  *time.Time       `json:"applied_at"`
-	ExpiresAt  time.Time        `json:"expires_at"` // of the plan, and of its undo
-	Title      string           `json:"-"`
-	Files      []File           `json:"files"`
-	Settings   Settings         `json:"settings"`
-	Remembered []string         `json:"remembered"`
-	Questions  []Question       `json:"questions"`
-	Counts     map[Kind]Counts  `json:"counts"`
-	Totals     []Total          `json:"totals"`
-	Notes      []NoteCount      `json:"notes"`
-	Progress   Progress         `json:"progress"`
-	Failure    *string          `json:"failure"`
-	HasSkipped bool             `json:"-"`
-	IsOld      bool             `json:"-"` // it can no longer be applied
-}
-
-// Counts are the numbers of rows of a kind by what happens to them. Skipped rows were changed by something else, and
-// were not applied or not undone.
-type Counts struct {
-	Created   int64 `json:"created"`
-	Updated   int64 `json:"updated"`
-	Unchanged int64 `json:"unchanged"`
-	Refused   int64 `json:"refused"`
-	Ignored   int64 `json:"ignored"`
-	Skipped   int64 `json:"skipped"`
-}
-
-// Progress is the progress in the current state. Of is nil while the files are read.
-type Progress struct {
-	Rows int64  `json:"rows"`
-	Of   *int64 `json:"of"`
+	changeplan.Summary
+	Input
 }
 
 // Get returns an import, or tenancy.ErrNotFound.
 func (j *Jobs) Get(ctx context.Context, tenant tenancy.ID, id int64) (Import, error) {
-	plan, err := j.get(ctx, tenant, id)
+	plan, err := j.Plans.Get(ctx, tenant, id)
 	if err != nil {
 		return Import{}, err
 	}
-	parts, err := j.plans.PartCounts(ctx, tenant, id)
-	if err != nil {
-		return Import{}, err
-	}
-	return newImport(plan, parts)
-}
-
-// List returns a page of the imports that can still be seen, the newest first.
-func (j *Jobs) List(ctx context.Context, tenant tenancy.ID, p paging.Page) (paging.List[Import], error) {
-	plans, err := j.plans.List(ctx, tenant, j.kind, p)
-	list := paging.List[Import]{Total: plans.Total, Items: []Import{}}
-	for _, plan := range plans.Items {
-		if err != nil {
-			break
-		}
-		var i Import
-		if i, err = newImport(plan, nil); err == nil {
-			list.Items = append(list.Items, i)
-		}
-	}
-	return list, err
-}
-
-func newImport(plan changeplan.Plan, parts []changeplan.PartCounts) (Import, error) {
-	d, err := readDetails(plan)
-	i := Import{
-		ID: plan.ID, State: plan.State, CreatedAt: plan.CreatedAt, CreatedBy: plan.Actor, PlannedAt: plan.PlannedAt,
-		AppliedAt: plan.AppliedAt, ExpiresAt: plan.ExpiresAt, Title: plan.Title, Settings: d.Settings, Failure: plan.Failure,
-		Files: orEmpty(d.Files), Questions: orEmpty(d.Questions), Totals: orEmpty(d.Totals), Notes: orEmpty(d.Notes),
-		Remembered: orEmpty(d.Remembered), IsOld: plan.IsOld(),
-		Counts: map[Kind]Counts{},
-	}
-	var all, before int64
-	for _, part := range parts {
-		of := i.Counts[Kind(part.Kind)]
-		of.Created += int64(part.Created)
-		of.Updated += int64(part.Updated)
-		of.Unchanged += int64(part.Unchanged)
-		of.Refused += int64(part.Refused)
-		of.Ignored += int64(part.Ignored)
-		of.Skipped += int64(part.Skipped)
-		i.Counts[Kind(part.Kind)] = of
-		i.HasSkipped = i.HasSkipped || part.Skipped > 0
-		rows := int64(part.Created + part.Updated + part.Unchanged + part.Refused + part.Ignored)
-		all += rows
-		if part.Part < plan.NextPart {
-			before += rows
-		}
-	}
-	switch plan.State {
-	case changeplan.Planning:
-		i.Progress.Rows = all
-	case changeplan.Undoing, changeplan.Undone:
-		i.Progress = Progress{all - before, &all}
-	default:
-		i.Progress = Progress{before, &all}
-	}
-	return i, err
+	d, err := readDetails(plan.Plan)
+	d.Files, d.Questions, d.Remembered = orEmpty(d.Files), orEmpty(d.Questions), orEmpty(d.Remembered)
+	d.Totals, d.Notes = orEmpty(d.Totals), orEmpty(d.Notes)
+	return Import{plan, d.Input}, err
 }
 
 func orEmpty[T any](s []T) []T {

@@ -33,7 +33,7 @@ func newJobs(t *testing.T) jobs {
 	t.Helper()
 	d := dbtest.New(t)
 	store := changeplan.New(d.DB, imports.Kinds(d.DB, imports.Pictures{}))
-	return jobs{d, imports.NewJobs(d.DB, store), d.MustTenant(t, "acme"), store}
+	return jobs{d, imports.NewJobs(store), d.MustTenant(t, "acme"), store}
 }
 
 // form is a form with files by name and content, and with settings.
@@ -111,7 +111,7 @@ func TestAPlanShowsRefundsAndCancelledOrders(t *testing.T) {
 	if n := i.Notes; len(n) != 1 || n[0].Count != 1 || n[0].Amount != 2150 || !strings.Contains(n[0].Text, "cancelled") {
 		t.Errorf("the plan has notes %+v, want one cancelled order of 21.50", n)
 	}
-	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: 100}})
+	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +147,11 @@ func TestAnUploadIsPlannedAppliedAndUndone(t *testing.T) {
 	if i.Progress.Rows != 0 || i.Progress.Of == nil || *i.Progress.Of == 0 {
 		t.Errorf("the progress is %+v, want no rows of some", i.Progress)
 	}
-	refused, err := j.Rows(t.Context(), j.tenant.ID, i.ID, imports.RowFilter{
-		Action: imports.Refused, Page: paging.Page{Number: 1, PerPage: 10},
+	refused, err := j.Rows(t.Context(), j.tenant.ID, i.ID, changeplan.RowFilter{
+		Action: changeplan.Refused, Page: paging.Page{Number: 1, PerPage: 10},
 	})
 	if err != nil || refused.Total != 1 || refused.Items[0].Key != "A-2" ||
-		len(refused.Items[0].Problems["items[1].quantity"]) != 1 {
+		len(refused.Items[0].Invalid["items[1].quantity"]) != 1 {
 		t.Errorf("the refused rows are %+v, %v, want A-2 with its quantity", refused, err)
 	}
 
@@ -252,7 +252,7 @@ func TestRefusedRowsOfOtherSystemsKeepTheirTexts(t *testing.T) {
 		t.Errorf("rows that are refused again are\n%s\nwant\n%s", again, file)
 	}
 	i = j.mustImport(t, imports.Settings{}, "shop.csv", strings.ReplaceAll(file, ",abc,", ",1.00,"))
-	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
+	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,16 +345,17 @@ func TestAReturnDoesNotBelongToTheOrderOfAnotherCustomer(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.mustWork(t, first.ID)
+	refused, created := changeplan.Counts{Refused: 1}, changeplan.Counts{Created: 1}
 	for _, test := range []struct {
 		rows string
-		want imports.Counts
+		want changeplan.Counts
 	}{
-		{"A1,2026-04-05,c2,,X,-1,10.00\n", imports.Counts{Refused: 1}},
-		{"A1,2026-04-05,c1,bob@example.com,X,-1,10.00\n", imports.Counts{Refused: 1}},
-		{"A2,2026-04-05,,ann@example.com,X,-1,10.00\n", imports.Counts{Refused: 1}},
-		{"A2,2026-04-05,,BOB@example.com,X,-1,10.00\n", imports.Counts{Created: 1}},
-		{"A9,2026-04-01,c2,,X,1,9\nA1,2026-04-05,c2,,X,-1,9\n", imports.Counts{Created: 1}},
-		{"A1,2026-04-05,c1,,X,-1,10.00\n", imports.Counts{Created: 1}},
+		{"A1,2026-04-05,c2,,X,-1,10.00\n", refused},
+		{"A1,2026-04-05,c1,bob@example.com,X,-1,10.00\n", refused},
+		{"A2,2026-04-05,,ann@example.com,X,-1,10.00\n", refused},
+		{"A2,2026-04-05,,BOB@example.com,X,-1,10.00\n", created},
+		{"A9,2026-04-01,c2,,X,1,9\nA1,2026-04-05,c2,,X,-1,9\n", created},
+		{"A1,2026-04-05,c1,,X,-1,10.00\n", created},
 	} {
 		i := j.mustImport(t, imports.Settings{Refunds: "attach"}, "sales.csv", head+test.rows)
 		if got := i.Counts[imports.Refund]; got != test.want {
@@ -439,7 +440,7 @@ func TestRowsThatHaveChangedAreNotOverwritten(t *testing.T) {
 	if second = apply(second, false); second.State != changeplan.Planned || second.Failure == nil {
 		t.Fatalf("the second import is %s, %v, want planned with the reason", second.State, second.Failure)
 	}
-	rows, err := j.Rows(t.Context(), j.tenant.ID, second.ID, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
+	rows, err := j.Rows(t.Context(), j.tenant.ID, second.ID, changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
 	if err != nil || rows.Total != 2 {
 		t.Errorf("the second import has %d rows, %v, want 2", rows.Total, err)
 	}
@@ -478,8 +479,8 @@ func TestTheKeptRowIsTheOneThatChanges(t *testing.T) {
 		t.Fatalf("the import is %s, want planned", i.State)
 	}
 	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID,
-		imports.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: 10}})
-	if err != nil || len(rows.Items) != 1 || rows.Items[0].Line != 3 {
+		changeplan.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: 10}})
+	if err != nil || len(rows.Items) != 1 || rows.Items[0].First().Line != 3 {
 		t.Errorf("kept rows = %+v, %v, want that of line 3", rows.Items, err)
 	}
 }

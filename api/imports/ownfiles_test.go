@@ -276,7 +276,7 @@ func TestAnEmptyCellKeepsTheValue(t *testing.T) {
 	s := newShop(t)
 	const header = "sku,name,price,cost,quantity,tags,bin_location\n"
 	s.mustImport(t, directory("products.csv", header+"A,Axe,12.50,6,40,steel;sharp,A-1\n"))
-	report, _ := s.mustImport(t, directory("products.csv", header+"A,,,,35,,\n"))
+	report, _ := s.mustImport(t, directory("products.csv", header+"A,,, ,35,,\n"))
 	if got, want := report.Files[0], (imports.Count{File: "products.csv", Updated: 1}); got != want {
 		t.Errorf("second run = %+v, want %+v", got, want)
 	}

@@ -5,16 +5,13 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/export"
 )
 
 // ownReference reads a row of categories, sellers or warehouses, and remembers its id.
 func ownReference(r *reading, g group) []Record {
 	c := g.rows[0]
-	id := strings.TrimSpace(c.raw("id"))
-	name, problem := catalog.CheckName(c.plain("name"))
-	if problem != "" {
-		c.refuse("name", "%s", problem)
-	}
+	record, id := c.reference()
 	ids := r.nameByID[c.kind]
 	if ids == nil {
 		ids = map[string]string{}
@@ -30,77 +27,73 @@ func ownReference(r *reading, g group) []Record {
 		c.refuse("id", "%q is a duplicate", id)
 	}
 	if len(c.invalid) == 0 {
-		ids[id] = name
+		ids[id] = record.Name
 	}
-	return []Record{{Kind: c.kind, Rows: []Row{c.row()}, Name: name, Invalid: c.invalid}}
+	return []Record{record}
+}
+
+// reference returns a record without a key, and the id of a row of categories, sellers or warehouses.
+func (c cells) reference() (r Record, id string) {
+	row := export.WarehouseFile.Read(c) // has all columns of the other files
+	name, problem := catalog.CheckName(row.Name)
+	if problem != "" {
+		c.refuse("name", "%s", problem)
+	}
+	r = c.newRecord(c.kind, "")
+	r.Name, r.IsDefault = name, row.IsDefault
+	return r, row.ID
 }
 
 func ownProduct(r *reading, g group) []Record {
 	c := g.rows[0]
-	p := &catalog.PlanRow{Changes: c.ownChanges()}
-	p.Quantity = ownField(c, "quantity", ownInteger(0, catalog.MaxQuantity))
-	p.CategoryName = r.ownReferenceName(c, "category", Category)
-	p.SellerName = r.ownReferenceName(c, "seller", Seller)
-	p.WarehouseName = r.ownReferenceName(c, "warehouse", Warehouse)
-	record := Record{Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, Invalid: c.invalid}
+	row := export.ProductFile.Read(c)
+	record, p := c.record("sku"), &row.PlanRow
+	r.setReference(c, &p.CategoryName, "category", row.Category, Category)
+	r.setReference(c, &p.SellerName, "seller", row.Seller, Seller)
+	r.setReference(c, &p.WarehouseName, "warehouse", row.Warehouse, Warehouse)
 	record.Notes = r.checkBarcode(c, &p.Changes)
-	p.ImageURLs = c.ownImages(&record.Notes)
+	p.ImageURLs = c.ownImages(row.Images, &record.Notes)
+	record.Product = p
 	return []Record{record}
 }
 
-// ownChanges returns the fields of a product that an archive also has.
-func (c cells) ownChanges() catalog.Changes {
-	return catalog.Changes{
-		SKU:          ownField(c, "sku", ownText),
-		Name:         ownField(c, "name", ownText),
-		Description:  ownField(c, "description", ownText),
-		Price:        c.ownMoney("price"),
-		MSRP:         c.ownMoney("msrp"),
-		Cost:         c.ownMoney("cost"),
-		Status:       ownField(c, "status", ownText),
-		Condition:    ownField(c, "condition", ownText),
-		ReorderPoint: ownField(c, "reorder_point", ownInteger(0, catalog.MaxQuantity)),
-		BinLocation:  ownField(c, "bin_location", ownText),
-		UPC:          ownField(c, "upc", ownText),
-		Tags:         ownField(c, "tags", ownTags),
+// setReference sets the name of a reference that is given by the id of its file.
+func (r *reading) setReference(c cells, to *catalog.Field[string], column, id string, kind Kind) {
+	if id == "" || len(c.invalid[column+"_name"]) > 0 {
+		return
 	}
-}
-
-// ownReferenceName returns the name of a reference, given by itself or by the id of its file.
-func (r *reading) ownReferenceName(c cells, column string, kind Kind) catalog.Field[string] {
-	id, nameColumn := c.raw(column), column+"_name"
-	if c.raw(nameColumn) != "" {
-		name, problem := catalog.CheckName(c.plain(nameColumn))
-		switch {
-		case problem != "":
-			c.refuse(nameColumn, "%s", problem)
-			return catalog.Field[string]{}
-		case id != "":
-			c.refuse(column, "must not be combined with %s", nameColumn)
-		}
-		return catalog.Value(name)
-	}
-	if id == "" {
-		return catalog.Field[string]{}
+	if to.Set {
+		c.refuse(column, "must not be combined with %s_name", column)
+		return
 	}
 	name, exists := r.nameByID[kind][strings.TrimSpace(id)]
 	if !exists {
 		c.refuse(column, "%q is not an id in %s.csv", id, referenceKinds[kind])
-		return catalog.Field[string]{}
+		return
 	}
-	return catalog.Value(name)
+	*to = catalog.Value(name)
 }
 
 func ownStock(_ *reading, g group) []Record {
-	c := g.rows[0]
-	c.require("sku", "warehouse_name", "quantity")
-	stock := catalog.StockOf{
-		Warehouse: c.id("warehouse_name"),
-		Quantity:  ownField(c, "quantity", ownInteger(0, catalog.MaxQuantity)).Value,
+	row, record := export.StockFile.Read(g.rows[0]), g.rows[0].record("sku")
+	record.Product = &catalog.PlanRow{Stock: []catalog.StockOf{row.StockOf}}
+	record.Product.SKU = textField(row.SKU)
+	return []Record{record}
+}
+
+// ownImages splits at blanks, which a stored URL never has.
+func (c cells) ownImages(texts string, notes *[]Note) catalog.Field[[]string] {
+	var urls []string
+	isBlank := func(char rune) bool { return char <= ' ' }
+	for text := range strings.FieldsFuncSeq(texts, isBlank) {
+		address, problem := catalog.CheckImageURL(text)
+		if problem != "" {
+			c.refuse("images", "%q %s", shorten(text, 100), problem)
+			return catalog.Field[[]string]{}
+		}
+		urls = append(urls, address)
 	}
-	p := &catalog.PlanRow{Stock: []catalog.StockOf{stock}}
-	p.SKU = ownField(c, "sku", ownText)
-	return []Record{{Kind: Stock, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, Invalid: c.invalid}}
+	return firstImages(urls, notes)
 }
 
 // checkBarcode reports zeros that a spreadsheet has removed from a barcode, and restores them if that is set.

@@ -2,29 +2,25 @@ package imports
 
 import (
 	"fmt"
-	"math"
+	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
 func ownChannel(_ *reading, g group) []Record {
-	c := g.rows[0]
-	c.require("identifier", "label")
-	channel := &sales.Channel{Identifier: c.id("identifier"), Label: c.plain("label")}
-	return []Record{{
-		Kind: Channel, Key: c.key("identifier"), Rows: []Row{c.row()}, Channel: channel, Invalid: c.invalid,
-	}}
+	channel, record := export.ChannelFile.Read(g.rows[0]), g.rows[0].record("identifier")
+	record.Channel = &channel
+	return []Record{record}
 }
 
 func ownCustomer(_ *reading, g group) []Record {
-	c := g.rows[0]
-	c.require("id")
-	customer := &sales.Customer{
-		ID: c.id("id"), Name: optional(c.plain("name")), Email: optional(c.plain("email")),
-	}
-	return []Record{{Kind: Customer, Key: c.key("id"), Rows: []Row{c.row()}, Customer: customer, Invalid: c.invalid}}
+	customer, record := export.CustomerFile.Read(g.rows[0]), g.rows[0].record("id")
+	record.Customer = &customer
+	return []Record{record}
 }
 
 // ownOrder reads the rows of an order in orders and order_items. Those of orders come first. A second order with the
@@ -32,26 +28,24 @@ func ownCustomer(_ *reading, g group) []Record {
 func ownOrder(r *reading, g group) []Record {
 	var others []Record
 	var first *Record
+	var order export.OrderRow
 	files := r.ownFileNames()
 	for _, c := range g.rows {
-		column := "number"
-		if c.items {
-			column = "order_number"
-		}
-		record := Record{Kind: Order, Key: c.key(column), Rows: []Row{c.row()}, Invalid: c.invalid}
+		record := c.record(c.order)
 		switch {
 		case c.items && g.number == "":
-			c.refuse(column, "is required")
+			c.refuse(c.order, "is required")
 		case c.items && first == nil:
-			c.refuse(column, "is not in %s", files[0])
+			c.refuse(c.order, "is not in %s", files[0])
 		case c.items:
 			first.AsStored = first.AsStored || c.isExport()
-			first.addOwnItem(c.in(first.Invalid, fmt.Sprintf("items[%d].", len(first.Order.Items))))
+			first.addItem(c)
 			continue
 		case first != nil:
-			c.refuse(column, "is a duplicate")
+			c.refuse(c.order, "is a duplicate")
 		default:
-			first, record.Order = &record, newOwnOrder(c)
+			order = record.setOrder(c)
+			first = &record
 			continue
 		}
 		others = append(others, record)
@@ -68,20 +62,31 @@ func ownOrder(r *reading, g group) []Record {
 		first.Invalid.Add("items", "have more than 8 MiB")
 	}
 	first.Omitted = g.omitted
-	records := append(others, *first)
-	if at := ownField(g.rows[0], "cancelled_at", ownTime); at.Set {
-		records = append(records, Record{
-			Kind: Cancellation, Key: first.Key, Rows: first.Rows[:1], Invalid: tenancy.InvalidError{},
-			Cancellation: &sales.Cancellation{OrderNumber: first.Order.Number, CancelledAt: &at.Value},
-		})
-	}
-	return records
+	return append(append(others, *first), first.cancellations(order, tenancy.InvalidError{})...)
 }
 
-// observeOwnOrder records the times of the first and the last order. An export begins with the newest order, but names as
-// sold and the list of orders depend on the sequence in which orders are stored.
+// setOrder sets an order without items.
+func (r *Record) setOrder(c cells) export.OrderRow {
+	row := export.OrderFile.Read(c)
+	if row.CustomerID != nil {
+		row.Customer = &sales.Customer{ID: *row.CustomerID}
+	}
+	r.Order = &row.Order
+	return row
+}
+
+// cancellations returns the cancellation of an order, if it has one.
+func (r *Record) cancellations(row export.OrderRow, invalid tenancy.InvalidError) []Record {
+	if row.CancelledAt == nil && len(r.Invalid["cancelled_at"]) == 0 {
+		return nil
+	}
+	return []Record{r.cancellation(orZero(row.CancelledAt), invalid)}
+}
+
+// observeOwnOrder records the times of the first and the last order. An export begins with the newest order, but names
+// as sold and the list of orders depend on the sequence in which orders are stored.
 func observeOwnOrder(s *source, c cells) {
-	at, err := ownTime(c.raw("placed_at"))
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(c.raw("placed_at")))
 	if err == nil && s.seen.firstOrder.IsZero() {
 		s.seen.firstOrder = at
 	}
@@ -100,45 +105,22 @@ func (r *reading) ownFileNames() (names [2]string) {
 	return names
 }
 
-func newOwnOrder(c cells) *sales.Order {
-	c.require("number", "placed_at", "channel")
-	o := &sales.Order{
-		Number:        c.id("number"),
-		PlacedAt:      ownField(c, "placed_at", ownTime).Value,
-		Channel:       c.id("channel"),
-		DiscountTotal: c.money("discount_total", "discount_total"),
-		TaxTotal:      c.money("tax_total", "tax_total"),
-		ShippingTotal: c.money("shipping_total", "shipping_total"),
-	}
-	if id := c.raw("customer"); id != "" {
-		o.Customer = &sales.Customer{ID: c.unguard(id)}
-	}
-	return o
-}
-
-// addOwnItem adds an item. Of the items above the maximum only the first is added: it makes the order invalid.
-func (r *Record) addOwnItem(c cells) {
+// addItem adds an item. Of the items above the maximum only the first is added: it makes the order invalid.
+func (r *Record) addItem(c cells) (row export.ItemRow) {
 	r.Rows = append(r.Rows, c.row())
 	if len(r.Order.Items) > sales.MaxItems {
-		return
+		return row
 	}
-	c.require("sku", "quantity", "unit_price")
-	item := sales.Item{
-		SKU:      c.id("sku"),
-		Quantity: ownField(c, "quantity", ownInteger(1, math.MaxInt32)).Value,
-		UnitCost: c.money("unit_cost", "unit_cost"),
-		Discount: c.money("discount", "discount"),
-	}
-	if price := c.money("unit_price", "unit_price"); price != nil {
-		item.UnitPrice = *price
-	}
+	c = c.in(r.Invalid, fmt.Sprintf("items[%d].", len(r.Order.Items)))
+	row = export.ItemFile.Read(c)
 	if c.isExport() {
-		item.As = &sales.SoldAs{
-			Name: c.plain("name"), CategoryName: c.plain("category_name"), SellerName: c.plain("seller_name"),
+		row.As = &sales.SoldAs{
+			Name: row.Name, CategoryName: orZero(row.CategoryName), SellerName: orZero(row.SellerName),
 		}
 		c.checkNames()
 	}
-	r.Order.Items, r.ItemRows = append(r.Order.Items, item), append(r.ItemRows, len(r.Rows)-1)
+	r.Order.Items, r.ItemRows = append(r.Order.Items, row.Item), append(r.ItemRows, len(r.Rows)-1)
+	return row
 }
 
 // checkNames refuses names that were not exported.
@@ -155,25 +137,15 @@ func ownRefunds(_ *reading, g group) []Record {
 	var records []Record
 	equal := equalRefunds{}
 	for _, c := range g.rows {
-		refund := &sales.Refund{OrderNumber: c.id("order_number"), Reference: optional(c.plain("reference"))}
-		at, amount := ownField(c, "refunded_at", ownTime), c.money("amount", "amount")
-		c.require("order_number", "refunded_at", "amount")
-		if amount == nil && len(c.invalid["amount"]) == 0 {
-			c.refuse("amount", "is required") // blanks
-		}
-		c.setParts(refund, false)
-		if amount != nil { // each field is checked on its own, so that an error in one does not blame another
-			refund.Amount = *amount
-		}
-		if len(c.invalid["refunded_at"]) == 0 {
-			refund.RefundedAt = &at.Value
-		}
-		record := Record{
-			Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, AsStored: true, Invalid: c.invalid,
+		record := c.refund()
+		record.AsStored = true
+		refund := record.Refund
+		if !refund.Named {
+			record.setReturned()
 		}
 		if refund.Reference == nil && len(c.invalid) == 0 {
 			var made string
-			made, record.Nth = equal.next("import:", refund.OrderNumber, at.Value, *amount)
+			made, record.Nth = equal.next("import:", refund.OrderNumber, *refund.RefundedAt, refund.Amount)
 			refund.Reference = &made
 		}
 		records = append(records, record)
@@ -184,4 +156,28 @@ func ownRefunds(_ *reading, g group) []Record {
 		last.Invalid.Add("order_number", "has too many refunds")
 	}
 	return records
+}
+
+// refund returns a refund with all of its shares. Files of earlier versions have none.
+func (c cells) refund() Record {
+	refund, record := export.RefundFile.Read(c), c.record("order_number")
+	record.Refund = &refund
+	return record
+}
+
+// setReturned sets the units that are returned by a refund that names no items. Its file has only the lines of these.
+func (r *Record) setReturned() {
+	shares := r.Refund.Shares
+	r.Refund.Shares = nil
+	if !r.Refund.Restock {
+		if shares != nil && len(r.Invalid) == 0 {
+			r.Invalid.Add("items", "must be empty unless restock or named is true")
+		}
+		return
+	}
+	for _, s := range shares {
+		item := sales.RestockItem{Line: int64(s.Line), Quantity: int64(s.Units)}
+		r.Refund.RestockItems = append(r.Refund.RestockItems, item)
+	}
+	r.Refund.Restock = shares != nil
 }

@@ -111,6 +111,8 @@ func TestErrorsOfSalesHaveLineAndColumn(t *testing.T) {
 			"order_items.csv:4 1 unit_price is required",
 			"order_items.csv:5 1 discount must not be above quantity times unit_price, 1.00",
 			"order_items.csv:6 1 quantity must be a whole number between 1 and 2147483647"}},
+		{"blanks in amounts", orders("1,2026-03-01T09:30:00Z,web,, , \n", "1,A,1, , , \n1,A,1,1, , \n"),
+			[]string{"order_items.csv:2 1 unit_price is required"}},
 		{"a discount above the order's value", orders("1,2026-03-01T09:30:00Z,web,,5,\n", "1,A,1,1,,\n"),
 			[]string{"orders.csv:2 1 discount_total must not be above the value of the items, 1.00"}},
 		{"an order without items", orders(one+two, "2,A,1,1,,\n"),

@@ -11,9 +11,9 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // Pictures is where the pictures of archives are stored. Without a Store they are left out.
@@ -23,15 +23,10 @@ type Pictures struct {
 	Quota  int64 // of each tenant, in bytes
 	// Turn limits the time for which an archive decodes pictures. After it, plans of other tenants go first. 0 is no limit.
 	Turn time.Duration
-	// Wait waits until a picture may be decoded. It is called again after admission.ErrBusy. It may be nil.
-	Wait func(context.Context, tenancy.ID) (release func(), err error)
 }
 
 // pictureTries limits how often a picture is decoded if other work needs the CPUs.
 const pictureTries = 3
-
-// busyPause is the time until Wait is called again.
-const busyPause = 200 * time.Millisecond
 
 // reservation is how long a plan reserves its pictures: one day in which it can be applied, seven in which it can be
 // continued after a failure, and one in reserve.
@@ -109,7 +104,7 @@ func (s *pictures) close() {
 }
 
 // images stores the pictures of a planned product. An image that cannot be stored is left out with a note.
-func (p *planner) images(ctx context.Context, row *PlannedRow) error {
+func (p *planner) images(ctx context.Context, row *Record) error {
 	archived := row.Product.Archived
 	if archived == nil || len(archived.Images) == 0 {
 		return nil
@@ -203,13 +198,11 @@ func (s *pictures) store(ctx context.Context, name string) (image catalog.Image,
 }
 
 func (s *pictures) process(ctx context.Context, name string, buffer io.ReadWriteSeeker) (p media.Processed, err error) {
-	if s.Wait != nil {
-		release, err := s.wait(ctx)
-		if err != nil {
-			return p, err
-		}
-		defer release()
+	release, err := limits.FromContext(ctx).Take(ctx, limits.Pictures, 1)
+	if err != nil {
+		return p, err
 	}
+	defer release()
 	if _, err := buffer.Seek(0, io.SeekStart); err != nil {
 		return p, err
 	}
@@ -222,20 +215,6 @@ func (s *pictures) process(ctx context.Context, name string, buffer io.ReadWrite
 		_, err := buffer.Seek(0, io.SeekStart)
 		return &afterSeek{buffer, err}
 	})
-}
-
-// wait is Wait without a limit: a picture of a plan has no client that could send it again.
-func (s *pictures) wait(ctx context.Context) (release func(), err error) {
-	for {
-		if release, err = s.Wait(ctx, s.tenant); !errors.Is(err, admission.ErrBusy) {
-			return release, err
-		}
-		select {
-		case <-time.After(busyPause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
 }
 
 // afterSeek reads a file unless seeking failed.

@@ -2,7 +2,6 @@ package imports_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -17,7 +16,6 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -119,18 +117,10 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 	}
 	other := s.other(t, "other")
 	other.importPictures(t, file, with(1<<30), true)
-	busy := 2
-	waiting := with(1 << 30)
-	waiting.Wait = func(context.Context, tenancy.ID) (func(), error) {
-		if busy--; busy >= 0 {
-			return nil, fmt.Errorf("%w: pictures", admission.ErrBusy)
-		}
-		return func() {}, nil
-	}
 	if n := countFiles(t, to); n > 0 {
 		t.Errorf("a dry run stored %d files", n)
 	}
-	other.importPictures(t, file, waiting, false)
+	other.importPictures(t, file, with(1<<30), false)
 	if got, want := fmt.Sprint(other.planNotes(t)), "an image was not imported: it must have at most 28311552 bytes"; !strings.Contains(
 		got, want) {
 		t.Errorf("the plan has the notes %s, want %q", got, want)
@@ -195,7 +185,7 @@ func TestAnArchiveRestoresAPictureThatIsLargerThanAnUpload(t *testing.T) {
 // planNotes returns the notes of the rows of the first plan.
 func (s shop) planNotes(t *testing.T) (notes []string) {
 	t.Helper()
-	jobs := imports.NewJobs(s.DB, changeplan.New(s.DB, map[string]changeplan.Kind{
+	jobs := imports.NewJobs(changeplan.New(s.DB, map[string]changeplan.Kind{
 		imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{}),
 	}))
 	plan, err := db.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
@@ -203,12 +193,12 @@ func (s shop) planNotes(t *testing.T) (notes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := jobs.Rows(t.Context(), s.tenant, plan.ID, imports.RowFilter{Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10}})
+	rows, err := jobs.Rows(t.Context(), s.tenant, plan.ID, changeplan.RowFilter{Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range rows.Items {
-		notes = append(notes, row.Notes...)
+		notes = append(notes, row.NoteTexts()...)
 	}
 	return notes
 }
@@ -236,16 +226,11 @@ func TestPicturesLetOthersGoFirst(t *testing.T) {
 			s.mustPicture(t, from, p.ID, string(letter), picture.Bytes())
 		}
 	}
-	decoded := 0
 	kinds := imports.Kinds(s.DB, imports.Pictures{
 		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1 << 30, Turn: 1,
-		Wait: func(context.Context, tenancy.ID) (func(), error) {
-			decoded++
-			return func() {}, nil
-		},
 	})
 	worker, other := changeplan.New(s.DB, kinds), s.other(t, "other")
-	j := jobs{s.Database, imports.NewJobs(s.DB, worker), other.of, worker}
+	j := jobs{s.Database, imports.NewJobs(worker), other.of, worker}
 	id, err := j.Create(t.Context(), other.of, tenancy.Operator, form(t, imports.Settings{}, "a.zip", string(s.mustArchive(t, from))))
 	turns := 0
 	for err = errors.Join(err, changeplan.ErrPaused); errors.Is(err, changeplan.ErrPaused) && turns < 10; turns++ {
@@ -253,8 +238,8 @@ func TestPicturesLetOthersGoFirst(t *testing.T) {
 			err = worker.Work(t.Context(), other.tenant, id, nil)
 		}
 	}
-	if i := j.mustGet(t, id); err != nil || i.State != changeplan.Planned || turns != 4 || decoded != 4 {
-		t.Fatalf("the import is %s after %d turns with %d decoded pictures, %v; want planned after 4 with 4", i.State, turns, decoded, err)
+	if i := j.mustGet(t, id); err != nil || i.State != changeplan.Planned || turns != 4 {
+		t.Fatalf("the import is %s after %d turns, %v; want planned after 4, one for each picture", i.State, turns, err)
 	}
 	if got := fmt.Sprint(other.planNotes(t)); strings.Count(got, "an image was not imported") != 1 {
 		t.Errorf("the plan has the notes %s, want one about the broken picture", got)
@@ -290,7 +275,7 @@ func TestPicturesOfPlansCountAndAreReleased(t *testing.T) {
 	worker := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{
 		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1,
 	})})
-	j := jobs{s.Database, imports.NewJobs(s.DB, worker), s.MustTenant(t, "other"), worker}
+	j := jobs{s.Database, imports.NewJobs(worker), s.MustTenant(t, "other"), worker}
 	var size int64 // of the stored picture
 	want := func(when string, files int, reserved int64) {
 		t.Helper()

@@ -3,7 +3,6 @@ package imports
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"hash/maphash"
 	"iter"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -31,12 +29,12 @@ const (
 // is the time of the plan; if it is zero, neither the plan nor pictures are stored.
 func (m *Importer) planRecords(
 	ctx context.Context, tenant tenancy.ID, set *Set, records iter.Seq2[Record, error], sums *totals, created time.Time,
-	add func(changeplan.Part, []PlannedRow) error,
+	add func(changeplan.Part, []Record) error,
 ) error {
 	p := &planner{
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
-		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
-		refunded: map[uint64]money.Cents{}, equal: equalRefunds{}, archive: set.archive, kept: set.kept, created: created,
+		pending: map[Kind][]Record{}, written: map[Kind]*keySet{}, refunded: map[uint64]money.Cents{},
+		equal: equalRefunds{}, archive: set.archive, kept: set.kept, created: created,
 	}
 	if p.archive != nil {
 		if err := p.archive.reserve(ctx, tenant, m.catalog, m.sales); err != nil {
@@ -63,16 +61,12 @@ func (m *Importer) planRecords(
 type planner struct {
 	*Importer
 	tenant      tenancy.ID
-	add         func(changeplan.Part, []PlannedRow) error
+	add         func(changeplan.Part, []Record) error
 	totals      *totals // may be nil
 	pending     map[Kind][]Record
-	items, size int // of the pending records
-	references  map[catalog.Kind]map[string]bool
-	channels    map[string]bool
+	items, size int              // of the pending records
+	written     map[Kind]*keySet // the keys of rows that the plan writes
 	seed        maphash.Seed
-	products    keySet
-	customers   keySet
-	orders      keySet
 	refunded    map[uint64]money.Cents // the cumulative amounts of refunds
 	equal       equalRefunds           // of stored orders
 	archive     *archive               // that is planned, or nil
@@ -83,13 +77,6 @@ type planner struct {
 
 // isDry reports whether the plan is not stored.
 func (p *planner) isDry() bool { return p.created.IsZero() }
-
-// sequence has the kinds in the order in which their records are read and their parts are applied.
-var sequence = []Kind{
-	Category, Seller, Warehouse, Product, Stock, Channel, Customer, Order, Refund, Cancellation,
-}
-
-func isSale(k Kind) bool { return k == Order || k == Refund || k == Cancellation }
 
 func (p *planner) record(ctx context.Context, r Record) error {
 	for kind, records := range p.pending {
@@ -137,37 +124,35 @@ func size(r Record) int {
 
 func (p *planner) flush(ctx context.Context) error {
 	for _, kind := range sequence {
-		records := p.pending[kind]
+		rows := p.pending[kind]
 		delete(p.pending, kind)
-		if len(records) == 0 {
+		if len(rows) == 0 {
 			continue
 		}
 		if kind == Refund {
-			if err := p.findNamed(ctx, records); err != nil {
+			if err := p.findNamed(ctx, rows); err != nil {
 				return err
 			}
 		}
-		rows := make([]PlannedRow, len(records))
-		for i, r := range records {
+		for i := range rows {
+			row := &rows[i]
 			if p.archive != nil {
-				p.archive.replace(&r)
+				p.archive.replace(row)
 			}
-			rows[i].Record, rows[i].Unread = r, r.unread()
-			rows[i].InPlan = p.isPlanned(r)
-			rows[i].refunded = p.accumulate(r)
+			row.Unread, row.InPlan, row.refunded = row.unread(), p.dependsOnPlan(row), p.accumulate(row)
 		}
 		if err := p.plan(ctx, p.tenant, rows); err != nil {
-			return fmt.Errorf("plan %d rows of kind %s: %w", len(rows), kind, err)
+			return err
 		}
-		if rows = slices.DeleteFunc(rows, func(row PlannedRow) bool { return row.isGone }); len(rows) == 0 {
+		if rows = slices.DeleteFunc(rows, func(row Record) bool { return row.isGone }); len(rows) == 0 {
 			continue
 		}
 		for i := range rows {
 			if p.archive == nil {
 				break
 			}
-			p.archive.exists(rows[i].Record, rows[i].storedID)
-			if rows[i].Product != nil && rows[i].writes() {
+			p.archive.exists(&rows[i])
+			if rows[i].Product != nil && rows[i].Writes() {
 				if err := p.images(ctx, &rows[i]); err != nil {
 					return err
 				}
@@ -224,34 +209,34 @@ func isOther(stored, sent *sales.Customer) bool {
 	return false
 }
 
-func (p *planner) addPart(kind Kind, rows []PlannedRow) error {
-	part := changeplan.Part{Kind: string(kind)}
+func (p *planner) addPart(kind Kind, rows []Record) error {
+	part := changeplan.Part{Kind: kind}
 	if p.totals != nil {
 		p.totals.add(rows)
 	}
 	for i := range rows {
 		row := &rows[i]
-		if row.writes() {
-			p.remember(row.Record)
+		if row.Writes() {
+			p.remember(row)
 		}
-		count(&part.Counts, row.Action)
+		*part.Of(row.Action)++
 		row.shorten()
 	}
 	return p.store(part, rows)
 }
 
 // store adds a part, or several if old values make it large.
-func (p *planner) store(part changeplan.Part, rows []PlannedRow) (err error) {
+func (p *planner) store(part changeplan.Part, rows []Record) (err error) {
 	if part.Rows, err = json.Marshal(rows); err != nil {
 		return err
 	}
 	if len(part.Rows) <= maxPartJSON || len(rows) == 1 {
 		return p.add(part, rows)
 	}
-	for _, half := range [][]PlannedRow{rows[:len(rows)/2], rows[len(rows)/2:]} {
+	for _, half := range [][]Record{rows[:len(rows)/2], rows[len(rows)/2:]} {
 		of := changeplan.Part{Kind: part.Kind}
 		for _, row := range half {
-			count(&of.Counts, row.Action)
+			*of.Of(row.Action)++
 		}
 		if err := p.store(of, half); err != nil {
 			return err
@@ -263,7 +248,7 @@ func (p *planner) store(part changeplan.Part, rows []PlannedRow) (err error) {
 func (p *planner) hash(key string) uint64 { return maphash.String(p.seed, strings.TrimSpace(key)) }
 
 // accumulate returns the amount that earlier rows refund of the same order, if a refund has a cumulative amount.
-func (p *planner) accumulate(r Record) (before money.Cents) {
+func (p *planner) accumulate(r *Record) (before money.Cents) {
 	if r.Cumulative == "" || r.Refund == nil || len(r.Invalid) > 0 {
 		return 0
 	}
@@ -273,52 +258,44 @@ func (p *planner) accumulate(r Record) (before money.Cents) {
 	return before
 }
 
-// isPlanned reports whether an earlier part writes the product or the order of a record.
-func (p *planner) isPlanned(r Record) (is bool) {
-	switch {
-	case r.Product != nil:
-		is = p.products.has(p.hash(r.Product.SKU.Value))
-	case r.Refund != nil:
-		is = p.orders.has(p.hash(r.Refund.OrderNumber))
-	case r.Cancellation != nil:
-		is = p.orders.has(p.hash(r.Cancellation.OrderNumber))
-	}
-	return is
+// dependencies are the kinds of earlier rows of a plan that rows can change.
+var dependencies = map[Kind]Kind{Product: Product, Stock: Product, Refund: Order, Cancellation: Order}
+
+// dependsOnPlan reports whether an earlier part writes the product or the order of a row.
+func (p *planner) dependsOnPlan(r *Record) bool {
+	key, isRead := r.content()
+	return isRead && p.writes(dependencies[r.Kind], key)
 }
 
-func (p *planner) remember(r Record) {
-	switch r.Kind {
-	case Category, Seller, Warehouse:
-		p.rememberReference(referenceKinds[r.Kind], r.Name)
-	case Product, Stock:
-		p.products.add(p.hash(r.Product.SKU.Value))
-	case Channel:
-		p.channels[strings.Clone(r.Channel.Identifier)] = true
-	case Customer:
-		p.customers.add(p.hash(r.Customer.ID))
-	case Order:
-		p.orders.add(p.hash(r.Order.Number))
-	}
+// writes reports whether an earlier part writes a row.
+func (p *planner) writes(kind Kind, key string) bool {
+	keys := p.written[kind]
+	return keys != nil && keys.has(p.hash(key))
 }
 
-func (p *planner) rememberReference(kind catalog.Kind, name string) {
-	if p.references[kind] == nil {
-		p.references[kind] = map[string]bool{}
+// remember remembers a row that later ones can depend on.
+func (p *planner) remember(r *Record) {
+	kind := r.Kind
+	switch kind {
+	case Refund, Cancellation:
+		return
+	case Stock:
+		kind = Product
 	}
-	p.references[kind][strings.Clone(name)] = true
-}
-
-var referenceKinds = map[Kind]catalog.Kind{
-	Category: catalog.Categories, Seller: catalog.Sellers, Warehouse: catalog.Warehouses,
+	if p.written[kind] == nil {
+		p.written[kind] = &keySet{}
+	}
+	key, _ := r.content()
+	p.written[kind].add(p.hash(key))
 }
 
 // addImplied adds parts with missing references of products, and missing channels and customers of orders.
-func (p *planner) addImplied(ctx context.Context, rows []PlannedRow) error {
+func (p *planner) addImplied(ctx context.Context, rows []Record) error {
 	names := map[Kind]map[string]bool{Category: {}, Seller: {}, Warehouse: {}}
 	channels, customers := map[string]bool{}, map[string]*sales.Customer{}
 	for _, row := range rows {
 		switch {
-		case !row.writes():
+		case !row.Writes():
 		case row.Product != nil:
 			names[Category][row.Product.CategoryName.Value] = true
 			names[Seller][row.Product.SellerName.Value] = true
@@ -338,33 +315,31 @@ func (p *planner) addImplied(ctx context.Context, rows []PlannedRow) error {
 			}
 		}
 	}
-	var implied []PlannedRow
+	var implied []Record
+	add := func(kind Kind, key string, r Record) {
+		if key != "" && !p.writes(kind, key) {
+			r.Kind, r.Key = kind, key
+			implied = append(implied, r)
+		}
+	}
 	for _, kind := range []Kind{Category, Seller, Warehouse} {
 		for _, name := range slices.Sorted(maps.Keys(names[kind])) {
-			if name != "" && !p.references[referenceKinds[kind]][name] {
-				implied = append(implied, PlannedRow{Record: Record{Kind: kind, Key: name, Name: name}})
-			}
+			add(kind, name, Record{Name: name})
 		}
 	}
 	for _, identifier := range slices.Sorted(maps.Keys(channels)) {
-		if !p.channels[identifier] {
-			implied = append(implied, PlannedRow{
-				Record: Record{Kind: Channel, Key: identifier, Channel: &sales.Channel{Identifier: identifier}},
-			})
-		}
+		add(Channel, identifier, Record{Channel: &sales.Channel{Identifier: identifier}})
 	}
 	for _, id := range slices.Sorted(maps.Keys(customers)) {
-		if !p.customers.has(p.hash(id)) {
-			implied = append(implied, PlannedRow{Record: Record{Kind: Customer, Key: id, Customer: customers[id]}})
-		}
+		add(Customer, id, Record{Customer: customers[id]})
 	}
 	return p.addPartsOf(ctx, implied)
 }
 
 // addPartsOf adds a part of each kind with those of the rows that would change something.
-func (p *planner) addPartsOf(ctx context.Context, implied []PlannedRow) error {
+func (p *planner) addPartsOf(ctx context.Context, implied []Record) error {
 	for _, kind := range sequence {
-		var rows []PlannedRow
+		var rows []Record
 		for _, row := range implied {
 			if row.Kind == kind {
 				rows = append(rows, row)
@@ -376,7 +351,7 @@ func (p *planner) addPartsOf(ctx context.Context, implied []PlannedRow) error {
 		if err := p.plan(ctx, p.tenant, rows); err != nil {
 			return err
 		}
-		rows = slices.DeleteFunc(rows, func(row PlannedRow) bool { return !row.writes() })
+		rows = slices.DeleteFunc(rows, func(row Record) bool { return !row.Writes() })
 		if len(rows) == 0 {
 			continue
 		}

@@ -74,7 +74,7 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 	best := &source{File: s.File, table: s.table, zone: s.zone, currency: s.currency}
 	for i := range headerRows {
 		row, err := rows.Next()
-		if errors.Is(err, io.EOF) && i == 0 && s.ownName() != "" && len(s.table.Sheets()) < 2 {
+		if errors.Is(err, io.EOF) && i == 0 && formatOf(ownFiles, base(s.Name)) != nil && len(s.table.Sheets()) < 2 {
 			return 0, fmt.Errorf("%s is empty: expected column names in the first row", s.Name)
 		}
 		if err != nil && !errors.Is(err, io.EOF) && score == 0 {

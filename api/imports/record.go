@@ -1,48 +1,43 @@
 // Package imports reads files of other systems, and our own, as records: products, orders, refunds and so on. Reading
 // writes nothing. An Importer computes change plans from the records, applies them and undoes them. Jobs and Changes
-// create and list the plans for the API and the pages.
+// create the plans for the API and the pages.
 //
 // Open recognises the files of a directory by their headers and returns questions where a file can be read in two ways.
 // Set.Records yields the records one after the other, with bounded memory. A record comes after those that it refers
 // to; references, channels and customers that are only named in products and orders have no records. A row that cannot
 // become a record is yielded too, with its validation errors. Every row is in exactly one record; a row of an order can
 // also be in its Refund or Cancellation.
+//
+// A Record is a changeplan.Row with its content. A planner computes what the records of one kind would change, and adds
+// them to the plan as a part. A rowKind for each kind knows how to plan, apply and undo its records.
 package imports
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // Kind is what a record becomes.
-type Kind string
+type Kind = changeplan.RowKind
 
-// The kinds. Records of references, products, stock, channels and customers come in this sequence. Orders follow, each
-// with its refunds and its cancellation after it or at the end of all.
-const (
-	Category     Kind = "category"
-	Seller       Kind = "seller"
-	Warehouse    Kind = "warehouse"
-	Product      Kind = "product"
-	Stock        Kind = "stock" // a Product with SKU and Stock only
-	Channel      Kind = "channel"
-	Customer     Kind = "customer"
-	Order        Kind = "order"
-	Refund       Kind = "refund"
-	Cancellation Kind = "cancellation"
-)
+// Note is something that a user should know about a record.
+type Note = changeplan.Note
 
-// Record is a row of a file, or the rows of an order. Exactly one of the contents is set, by Kind; if Invalid has the
-// key "", it may be nil.
+// Record is a row of a plan with its content, from the reader of a file to the undo of the plan. Exactly one of the
+// contents is set, by Kind; if Invalid has the key "", it may be nil. A row that writes nothing is stored without it.
 type Record struct {
-	Kind Kind
-	Key  string // the SKU, name, number or id; "" if the row has none
-	Rows []Row  // of an order: in the sequence of the files
+	changeplan.Row
 
 	Name         string              `json:",omitempty"` // of a category, seller or warehouse
 	Product      *catalog.PlanRow    `json:",omitempty"` // also of stock
@@ -56,39 +51,136 @@ type Record struct {
 	// n if a refund is the nth of equal ones without a reference in its file.
 	AsStored bool `json:",omitempty"`
 	Nth      int  `json:",omitempty"`
-
-	About     string          `json:",omitempty"` // the id of the customer of the order, also if the row has no content
-	Cancelled bool            `json:"-"`          // a record of the group cancels the order
-	NamesSale bool            `json:"-"`          // Key of a refund may be the number of a stored order, which then is the refunded one
-	Buyer     *sales.Customer `json:"-"`          // of such a refund, as far as the file has it
-	// Of an archive: the id in it, the one that a new row gets, and whether it is the default warehouse.
-	OldID     int64 `json:"-"`
-	NewID     int64 `json:",omitempty"`
-	IsDefault bool  `json:",omitempty"`
-
-	ItemRows []int `json:",omitempty"` // of each item of Order, its index in Rows
-	Omitted  int   `json:",omitempty"` // rows of an order that is refused because it has too many; they are not in Rows
 	// Cumulative is the start of the references of refunds whose sum Refund.Amount includes. Stored refunds of the
 	// order with such references are subtracted; if zero is left, the row changes nothing.
 	Cumulative string `json:",omitempty"`
 	// Theirs are the amounts of the order or refund in the file, in cents, by column.
-	Theirs  map[string]int64     `json:",omitempty"`
-	Notes   []Note               `json:",omitempty"`
-	Ignored string               `json:",omitempty"` // why the rows are ignored; there is no content then
-	Invalid tenancy.InvalidError `json:",omitempty"` // by column; "" is a whole row. Items as items[3].quantity
+	Theirs map[string]int64 `json:",omitempty"`
+	About  string           `json:",omitempty"` // the id of the customer of the order, also if the row has no content
+	// Of an archive: the id that a new row gets, and whether it is the default warehouse.
+	NewID     int64 `json:",omitempty"`
+	IsDefault bool  `json:",omitempty"`
+
+	// What the plan depends on, and what it changes.
+	Version *catalog.Version      `json:",omitempty"` // of the stored product
+	Change  *sales.CustomerChange `json:",omitempty"`
+	Label   *sales.ChannelChange  `json:",omitempty"`
+	Renames *rename               `json:",omitempty"` // the default warehouse
+	Exceeds bool                  `json:",omitempty"` // the order is refunded above what was paid
+	InPlan  bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
+
+	// While files are read.
+	Cancelled bool            `json:"-"` // a record of the group cancels the order
+	NamesSale bool            `json:"-"` // Key of a refund may be the number of a stored order, which then is the refunded one
+	Buyer     *sales.Customer `json:"-"` // of such a refund, as far as the file has it
+	OldID     int64           `json:"-"` // in an archive
+
+	// While rows are planned and applied.
+	Sums          *sales.PlannedOrder `json:"-"` // of an order
+	storedID      int64               // of a product or reference that exists
+	setsImages    bool                // of an archive: the product gets its images
+	isGone        bool                // the product of a filter was deleted in the meantime
+	changedFields []string            // of a product by field, which something else has changed
+	refunded      money.Cents         // the cumulative amount that earlier rows of the plan refund, if Cumulative is set
 }
 
-// Row is one row of a file.
-type Row struct {
-	File  string
-	Line  int      // the first of the row, or the row of a sheet
-	Cells []string `json:",omitempty"` // as they are in the file, for the file of refused rows
+// content returns the name, SKU, number or id under which rows of a plan refer to each other, and whether the record could
+// be read. Otherwise it has errors. A refund or a cancellation refers to its order.
+func (r *Record) content() (key string, isRead bool) {
+	switch {
+	case r.Product != nil:
+		return r.Product.SKU.Value, true
+	case r.Channel != nil:
+		return r.Channel.Identifier, true
+	case r.Customer != nil:
+		return r.Customer.ID, true
+	case r.Order != nil:
+		return r.Order.Number, true
+	case r.Refund != nil:
+		return r.Refund.OrderNumber, true
+	case r.Cancellation != nil:
+		return r.Cancellation.OrderNumber, true
+	}
+	return r.Name, referenceKinds[r.Kind] != ""
 }
 
-// Note is something that a user should know about a record. Equal texts are counted and their amounts added up.
-type Note struct {
-	Text   string
-	Amount int64 `json:",omitempty"` // in cents; 0 if the note is not about money
+// shorten removes the cells and the content of rows that write nothing and are not refused. Rows that write something
+// keep theirs, because they can still be refused while they are applied.
+func (r *Record) shorten() {
+	if r.Action != changeplan.Refused && !r.Writes() {
+		rows := make([]changeplan.FileRow, len(r.Rows))
+		for i, row := range r.Rows {
+			rows[i] = changeplan.FileRow{File: row.File, Line: row.Line}
+		}
+		r.Rows = rows
+	}
+	if !r.Writes() {
+		r.Product, r.Channel, r.Customer, r.Order, r.Cancellation = nil, nil, nil, nil, nil
+		if !r.Exceeds {
+			r.Refund = nil
+		}
+	}
+}
+
+// unread returns the columns with errors of the file itself. Whether a return belongs to an order depends on what is
+// stored.
+func (r *Record) unread() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.Invalid)), func(column string) bool {
+		return r.NamesSale && column == "order_number"
+	})
+}
+
+// set sets the action of a row from an outcome of catalog or sales and its error.
+func (r *Record) set(outcome string, err error) {
+	switch r.Action = changeplan.Action(outcome); r.Action {
+	case changeplan.Created, changeplan.Updated, changeplan.Unchanged:
+		if len(r.Invalid) == 0 {
+			return
+		}
+	}
+	r.Action = changeplan.Refused
+	r.addError(err)
+}
+
+const changedSincePlan = "has changed since the plan"
+
+// addError adds an error of catalog or sales to the errors by column: "category" for "category_id".
+func (r *Record) addError(err error) {
+	if r.Invalid == nil {
+		r.Invalid = tenancy.InvalidError{}
+	}
+	invalid, ok := errors.AsType[tenancy.InvalidError](err)
+	switch {
+	case ok:
+		for field, messages := range invalid {
+			column := field
+			if r.Product == nil || !r.Product.ByField {
+				column = strings.TrimSuffix(strings.TrimSuffix(field, "_id"), ".id")
+			}
+			if len(r.Invalid[column]) == 0 {
+				r.Invalid[column] = messages
+			}
+		}
+	case errors.Is(err, catalog.ErrInsufficientStock):
+		r.Invalid.Add("quantity", "would take the stock of the product's own warehouse below zero")
+	case errors.Is(err, catalog.ErrPrecondition):
+		r.Invalid.Add("", changedSincePlan)
+	case errors.Is(err, tenancy.ErrNotFound):
+		if len(r.Invalid["order_number"]) == 0 {
+			r.Invalid.Add("order_number", "is not the number of a stored order")
+		}
+	case err != nil:
+		r.Invalid.Add("", "%v", err)
+	}
+}
+
+// keep returns a row that something else has changed.
+func (r *Record) keep() tenancy.Kept {
+	kept := tenancy.Kept{Key: r.Key, Reason: changedSincePlan, ID: r.ProductID, Fields: r.changedFields}
+	if fields := slices.Sorted(maps.Keys(r.Invalid)); len(fields) > 0 {
+		kept.Reason = strings.TrimSpace(fields[0] + " " + r.Invalid[fields[0]][0])
+	}
+	return kept
 }
 
 // Settings are the user's answers. The zero value is valid.

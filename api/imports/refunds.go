@@ -111,10 +111,10 @@ func newReturn(c cells, number string, at time.Time, amount int64, invalid tenan
 	if amount < 0 || amount > int64(money.Max) {
 		invalid.Add("amount", "%v", money.ErrRange)
 	}
-	return Record{
-		Kind: Refund, Key: number, Rows: []Row{c.row()}, Invalid: invalid, Theirs: map[string]int64{"Refunds": amount},
-		Refund: &sales.Refund{Amount: money.Cents(amount), RefundedAt: &at},
-	}
+	record := c.newRecord(Refund, number)
+	record.Invalid, record.Theirs = invalid, map[string]int64{"Refunds": amount}
+	record.Refund = &sales.Refund{Amount: money.Cents(amount), RefundedAt: &at}
+	return record
 }
 
 // attachRefunds returns the refunds, each of the latest earlier order with the item, preferably at the same price.

@@ -2,11 +2,14 @@ package imports
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
@@ -30,13 +33,22 @@ func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Te
 	return again, used, names, err
 }
 
+// headerOf identifies the columns of a file, so that their mapping can be remembered.
+func headerOf(columns []string) changeplan.Header {
+	var normal []string
+	for _, column := range columns {
+		normal = append(normal, table.Normal(column))
+	}
+	return sha256.Sum256([]byte(strings.Join(normal, "\n")))
+}
+
 // recall adds remembered mappings to the settings that a user gave.
 func (m *Importer) recall(ctx context.Context, tenant tenancy.ID, files []File, given Settings) (
 	used Settings, names []string, err error,
 ) {
 	var headers []changeplan.Header
 	for _, f := range files {
-		headers = append(headers, Fingerprint(f.Header))
+		headers = append(headers, headerOf(f.Header))
 	}
 	stored, err := changeplan.Mappings(ctx, m.db, tenant, headers)
 	if err != nil || len(stored) == 0 {
@@ -75,7 +87,7 @@ func (d details) toRemember() map[changeplan.Header][]string {
 		if len(f.Header) == 0 {
 			continue
 		}
-		header := Fingerprint(f.Header)
+		header := headerOf(f.Header)
 		if _, exists := mappings[header]; !exists {
 			mappings[header] = nil
 		}

@@ -2,12 +2,8 @@ package imports
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -80,25 +76,22 @@ func newReporter(files []File, refused func(Refusal)) *reporter {
 
 // sequenceOf returns the position of one of our own files. Others follow.
 func sequenceOf(f File) int {
-	if i := slices.Index(Files, f.Format); i >= 0 {
+	if i := slices.IndexFunc(ownFiles, func(own *format) bool { return own.name == f.Format }); i >= 0 {
 		return i
 	}
-	return len(Files)
+	return len(ownFiles)
 }
 
 // addPart adds a stored part.
 func (r *reporter) addPart(part changeplan.Part) error {
-	rows, err := decodeRows(part)
+	rows, err := changeplan.DecodeApplied(part, func(record *Record) *changeplan.Row { return &record.Row })
 	if err != nil {
 		return err
 	}
 	if part.Result != nil {
-		var result partResult
-		if err := json.Unmarshal(part.Result, &result); err != nil {
-			return fmt.Errorf("read the result of a part: %w", err)
-		}
-		for _, differs := range result.Rows {
-			rows[differs.Row].Action, rows[differs.Row].Invalid = differs.Action, differs.Invalid
+		result, err := decodeResult(part)
+		if err != nil {
+			return err
 		}
 		for _, number := range result.Exceeding {
 			r.exceeding[number] = true
@@ -111,7 +104,7 @@ func (r *reporter) addPart(part changeplan.Part) error {
 }
 
 // add adds rows of a part.
-func (r *reporter) add(rows []PlannedRow) {
+func (r *reporter) add(rows []Record) {
 	for _, row := range rows {
 		if row.Exceeds {
 			r.exceeding[row.Refund.OrderNumber] = true
@@ -123,8 +116,8 @@ func (r *reporter) add(rows []PlannedRow) {
 		if row.Omitted > 0 {
 			r.count(row.Rows[len(row.Rows)-1].File).Refused += row.Omitted
 		}
-		if row.Action == Refused {
-			r.refuse(row)
+		if row.Action == changeplan.Refused && r.refused != nil {
+			r.refuse(row.Row)
 		}
 		for _, note := range row.Notes {
 			r.notes.add(note)
@@ -142,62 +135,32 @@ func (r *reporter) count(file string) *Count {
 	return &r.report.Files[i]
 }
 
-func (c *Count) add(a Action) {
+func (c *Count) add(a changeplan.Action) {
 	switch a {
-	case Created:
+	case changeplan.Created:
 		c.Created++
-	case Updated:
+	case changeplan.Updated:
 		c.Updated++
-	case Unchanged:
+	case changeplan.Unchanged:
 		c.Unchanged++
-	case Ignored:
+	case changeplan.Ignored:
 		c.Ignored++
 	default:
 		c.Refused++
 	}
 }
 
-// refuse reports the errors of a row, those of the items of an order with the rows of the items.
-func (r *reporter) refuse(row PlannedRow) {
-	ofItems := map[int]tenancy.InvalidError{}
-	for _, path := range slices.Sorted(maps.Keys(row.Invalid)) {
-		i, field, isItem := splitPath(path)
-		if isItem && i < len(row.ItemRows) {
-			if ofItems[i] == nil {
-				ofItems[i] = tenancy.InvalidError{}
-			}
-			ofItems[i][field] = row.Invalid[path]
-			continue
+// refuse reports the errors of a row: those of the items of an order follow the others.
+func (r *reporter) refuse(record changeplan.Row) {
+	all := errorsOf(record)
+	slices.SortStableFunc(all, func(a, b fieldErrors) int { return cmp.Compare(a.item, b.item) })
+	for _, e := range all {
+		refusal := Refusal{Key: record.Key, Field: e.field}
+		if e.row < len(record.Rows) {
+			refusal.File, refusal.Line = record.Rows[e.row].File, record.Rows[e.row].Line
 		}
-		r.reportErrors(row, 0, path, row.Invalid[path])
-	}
-	for _, i := range slices.Sorted(maps.Keys(ofItems)) {
-		for _, field := range slices.Sorted(maps.Keys(ofItems[i])) {
-			r.reportErrors(row, row.ItemRows[i], field, ofItems[i][field])
+		for _, refusal.Reason = range e.messages {
+			r.refused(refusal)
 		}
 	}
-}
-
-func (r *reporter) reportErrors(row PlannedRow, index int, field string, reasons []string) {
-	if r.refused == nil {
-		return
-	}
-	refusal := Refusal{Key: row.Key, Field: field}
-	if index < len(row.Rows) {
-		refusal.File, refusal.Line = row.Rows[index].File, row.Rows[index].Line
-	}
-	for _, refusal.Reason = range reasons {
-		r.refused(refusal)
-	}
-}
-
-// splitPath splits a path such as items[3].unit_price into 3 and unit_price.
-func splitPath(path string) (i int, field string, ok bool) {
-	element, field, _ := strings.Cut(path, "].")
-	_, index, _ := strings.Cut(element, "[")
-	i, err := strconv.Atoi(index)
-	if err != nil || field == "" {
-		return 0, path, false
-	}
-	return i, field, true
 }

@@ -4,193 +4,19 @@ import (
 	"archive/zip"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
-	"github.com/storeroom/storeroom/tenancy/paging"
 )
-
-// PlanRow is a row of a plan as the API returns it. File and Line are those of the first row of an order.
-type PlanRow struct {
-	File     string               `json:"file"`
-	Line     int                  `json:"line"`
-	Kind     Kind                 `json:"kind"`
-	Key      string               `json:"key"`
-	Action   Action               `json:"action"`
-	Old      map[string]any       `json:"old"` // the fields that change
-	New      map[string]any       `json:"new"`
-	Notes    []string             `json:"notes"`
-	Problems tenancy.InvalidError `json:"problems"` // by column
-	Changed  *ChangedSince        `json:"changed"`  // if something else has changed it
-	// ProductID is the id of a product that a plan changes by field.
-	ProductID int64 `json:"-"`
-	HasIndex  bool  `json:"-"` // Line is the index in a request
-	// Unread are the columns with errors that do not depend on what is stored.
-	Unread []string `json:"-"`
-}
-
-// ChangedSince says why a row was not applied or not undone.
-type ChangedSince struct {
-	Fields []string `json:"fields"` // of a product that a plan changes by field
-	Reason string   `json:"reason"` // a sentence without a subject: "has changed since"
-}
-
-// RowFilter selects rows of a plan. An empty field does not filter.
-type RowFilter struct {
-	Kind   Kind
-	Action Action
-	Kept   bool // only rows that something else has changed since
-	// Hides reports whether the caller may not read the stored rows of a kind; it may be nil. Of a hidden kind only the
-	// rows are selected that were refused or ignored before anything stored was read: the others show what is stored, or
-	// whether the file guesses it.
-	Hides func(Kind) bool
-	Page  paging.Page
-}
-
-func (f RowFilter) hides(k Kind) bool { return f.Hides != nil && f.Hides(k) }
-
-// Rows returns a page of the rows of a plan. Rows of an applied import have what happened to them.
-func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilter) (list paging.List[PlanRow], err error) {
-	err = j.plans.ReadAtOnce(ctx, tenant, func(ctx context.Context) error {
-		list = paging.List[PlanRow]{Items: []PlanRow{}}
-		return j.readRows(ctx, tenant, id, f, &list)
-	})
-	return list, err
-}
-
-func (j *Jobs) readRows(
-	ctx context.Context, tenant tenancy.ID, id int64, f RowFilter, list *paging.List[PlanRow],
-) error {
-	plan, err := j.get(ctx, tenant, id)
-	if err != nil {
-		return err
-	}
-	d, err := readDetails(plan)
-	if err != nil {
-		return err
-	}
-	parts, err := j.plans.PartCounts(ctx, tenant, id)
-	if err != nil {
-		return err
-	}
-	skip, want := int64(f.Page.Number-1)*int64(f.Page.PerPage), f.Page.PerPage
-	for _, of := range parts {
-		n := int64(f.count(of, d.Unread[of.Part]))
-		list.Total += n
-		if n <= skip {
-			skip -= n
-			continue
-		}
-		if len(list.Items) == want {
-			continue
-		}
-		part, err := j.plans.Part(ctx, tenant, id, of.Part)
-		if err != nil {
-			return err
-		}
-		rows, err := outcomes(part)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			switch {
-			case !f.selects(row) || len(list.Items) == want:
-			case skip > 0:
-				skip--
-			default:
-				list.Items = append(list.Items, newPlanRow(row))
-			}
-		}
-	}
-	return nil
-}
-
-// selects reports whether the filter selects a row of its kind.
-func (f RowFilter) selects(row PlannedRow) bool {
-	return (f.Action == "" || f.Action == row.Action) && (!f.Kept || row.kept != nil) &&
-		(!f.hides(row.Kind) || len(row.Unread) > 0 || row.Action == Ignored)
-}
-
-// count returns how many rows of a part the filter selects. unread is the number of rows that were refused before
-// anything stored was read.
-func (f RowFilter) count(p changeplan.PartCounts, unread int32) int32 {
-	if f.hides(Kind(p.Kind)) {
-		p.Counts, p.Skipped = changeplan.Counts{Refused: unread, Ignored: p.Ignored}, 0
-	}
-	switch {
-	case f.Kind != "" && f.Kind != Kind(p.Kind):
-		return 0
-	case f.Kept:
-		return p.Skipped
-	case f.Action == Created:
-		return p.Created
-	case f.Action == Updated:
-		return p.Updated
-	case f.Action == Unchanged:
-		return p.Unchanged
-	case f.Action == Refused:
-		return p.Refused
-	case f.Action == Ignored:
-		return p.Ignored
-	}
-	return p.Created + p.Updated + p.Unchanged + p.Refused + p.Ignored
-}
-
-func newPlanRow(row PlannedRow) PlanRow {
-	r := PlanRow{
-		Kind: row.Kind, Key: row.Key, Action: row.Action, Old: row.Old, New: row.New,
-		Notes: []string{}, Problems: row.Invalid, ProductID: row.ProductID, Unread: row.Unread,
-	}
-	if row.kept != nil {
-		r.Changed = &ChangedSince{orEmpty(row.kept.Fields), row.kept.Reason}
-	}
-	if len(row.Rows) > 0 {
-		r.File, r.Line, r.HasIndex = row.Rows[0].File, row.Rows[0].Line, row.Rows[0].File == ""
-	}
-	if row.Ignored != "" {
-		r.Notes = append(r.Notes, row.Ignored)
-	}
-	for _, note := range row.Notes {
-		r.Notes = append(r.Notes, note.Text)
-	}
-	return r
-}
-
-// outcomes returns the rows of a part, with what happened to them if the part was applied.
-func outcomes(part changeplan.Part) ([]PlannedRow, error) {
-	rows, err := decodeRows(part)
-	if err != nil || part.Result == nil {
-		return rows, err
-	}
-	var result partResult
-	if err := json.Unmarshal(part.Result, &result); err != nil {
-		return nil, fmt.Errorf("read the result of a part: %w", err)
-	}
-	for _, kept := range result.Kept {
-		if i := slices.IndexFunc(rows, func(row PlannedRow) bool { return row.isIn(kept) }); i >= 0 {
-			rows[i].kept = &kept
-		}
-	}
-	for _, differs := range result.Rows {
-		rows[differs.Row].Action, rows[differs.Row].Invalid = differs.Action, differs.Invalid
-	}
-	return rows, nil
-}
-
-// isIn reports whether kept is the row, as it was planned. Rows that write nothing can have the same key.
-func (r *PlannedRow) isIn(kept tenancy.Kept) bool {
-	return r.writes() && r.kept == nil && r.Key == kept.Key &&
-		(r.ProductID == 0 || kept.ID == 0 || r.ProductID == kept.ID)
-}
 
 // RefusedFile returns the name of the file that WriteRefused writes.
 func (i Import) RefusedFile() string {
@@ -220,13 +46,8 @@ func (i Import) HasCustomers() bool {
 // fileKinds are the kinds of rows by format.
 var fileKinds = sync.OnceValue(func() map[string]Kind {
 	kinds := map[string]Kind{}
-	for _, f := range append([]*format{sheetProducts, sheetOrders}, formats...) {
+	for _, f := range slices.Concat([]*format{sheetProducts, sheetOrders}, formats, archiveFiles, ownFiles) {
 		kinds[f.name] = f.kind
-	}
-	for _, files := range []map[string]*ownFile{archiveFiles, ownFiles} {
-		for name, f := range files {
-			kinds[name] = f.kind
-		}
 	}
 	return kinds
 })
@@ -268,7 +89,7 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 	if err := out.Write(append(header, ReasonColumn)); err != nil {
 		return err
 	}
-	parts, err := j.plans.PartCounts(ctx, tenant, id)
+	parts, err := j.PartCounts(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
@@ -277,19 +98,19 @@ func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, fi
 		if of.Refused == 0 {
 			continue
 		}
-		part, err := j.plans.Part(ctx, tenant, id, of.Part)
+		part, err := j.Part(ctx, tenant, id, of.Part)
 		if err != nil {
 			return err
 		}
-		rows, err := outcomes(part)
+		rows, err := changeplan.DecodeApplied(part, func(row *changeplan.Row) *changeplan.Row { return row })
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			if row.Action != Refused {
+			if row.Action != changeplan.Refused {
 				continue
 			}
-			reasons := row.reasons()
+			reasons := reasonsOf(row)
 			for n, of := range row.Rows {
 				// A refund or a cancellation, also of a later part, can have the row of its order.
 				// A keySet is fast if the highest bits of its keys differ.
@@ -315,12 +136,12 @@ func guarded(file File, row []string, columns int) []string {
 	if len(cells) == len(file.Header) {
 		cells = cells[:columns] // without an earlier reason
 	}
-	isOwn := slices.Contains(Files, file.Format) && (file.Sheet == "" || hasReasons(file.Header))
+	isOwn := formatOf(ownFiles, file.Format) != nil && (file.Sheet == "" || hasReasons(file.Header))
 	for i, cell := range cells {
 		if isOwn { // other systems do not guard cells
-			cell = csvcell.Unguard(cell)
+			cell = export.Unguard(cell)
 		}
-		cells[i] = csvcell.Guard(cell)
+		cells[i] = export.Guard(cell)
 	}
 	for len(cells) < columns {
 		cells = append(cells, "")
@@ -336,21 +157,48 @@ func hasReasons(header []string) bool {
 	return len(header) > 0 && header[len(header)-1] == ReasonColumn
 }
 
-// reasons returns the errors of each of the rows of a record: those of an item belong to the row of the item.
-func (r *PlannedRow) reasons() [][]string {
-	reasons := make([][]string, len(r.Rows))
-	if len(reasons) == 0 {
+// reasonsOf returns the errors of each of the rows of files of a record.
+func reasonsOf(record changeplan.Row) [][]string {
+	if len(record.Rows) == 0 {
 		return nil
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.Invalid)) {
-		at := 0
-		field := path
-		if i, of, isItem := splitPath(path); isItem && i < len(r.ItemRows) && r.ItemRows[i] < len(reasons) {
-			at, field = r.ItemRows[i], of
-		}
-		for _, message := range r.Invalid[path] {
-			reasons[at] = append(reasons[at], strings.TrimSpace(field+" "+message))
+	reasons := make([][]string, len(record.Rows))
+	for _, e := range errorsOf(record) {
+		for _, message := range e.messages {
+			reasons[e.row] = append(reasons[e.row], strings.TrimSpace(e.field+" "+message))
 		}
 	}
 	return reasons
+}
+
+// fieldErrors are the errors of a field of a record, or of one of its items. Errors of an item belong to its row.
+type fieldErrors struct {
+	item     int // -1 if the field is not one of an item
+	row      int // the index in Rows
+	field    string
+	messages []string
+}
+
+// errorsOf returns the errors of a record, sorted by their paths.
+func errorsOf(record changeplan.Row) (all []fieldErrors) {
+	for _, path := range slices.Sorted(maps.Keys(record.Invalid)) {
+		e := fieldErrors{-1, 0, path, record.Invalid[path]}
+		i, field, isItem := splitPath(path)
+		if isItem && i < len(record.ItemRows) && record.ItemRows[i] < len(record.Rows) {
+			e.item, e.row, e.field = i, record.ItemRows[i], field
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// splitPath splits a path such as items[3].unit_price into 3 and unit_price.
+func splitPath(path string) (i int, field string, ok bool) {
+	element, field, _ := strings.Cut(path, "].")
+	_, index, _ := strings.Cut(element, "[")
+	i, err := strconv.Atoi(index)
+	if err != nil || field == "" {
+		return 0, path, false
+	}
+	return i, field, true
 }

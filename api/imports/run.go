@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
@@ -39,20 +38,26 @@ type Options struct {
 	Waits func()
 }
 
-// details are what a plan of this kind stores.
-type details struct {
+// Input is what is known of the files of an import.
+type Input struct {
 	Files    []File   `json:"files"`
 	Settings Settings `json:"settings"`
 	// Remembered are the names of the settings that come from an earlier import; only the mapping is remembered. It is
 	// nil before the files are read, and in imports by the command, which neither uses nor stores mappings.
 	Remembered []string    `json:"remembered"`
-	Currency   string      `json:"currency"`
-	Timezone   string      `json:"timezone"`
 	Questions  []Question  `json:"questions"`
 	Totals     []Total     `json:"totals"`
 	Notes      []NoteCount `json:"notes"`
-	// Unread is the number of rows of a part that were refused before anything stored was read.
-	Unread map[int32]int32 `json:"unread,omitempty"`
+}
+
+// details are what a plan of this kind stores.
+type details struct {
+	Input
+	Currency string `json:"currency"`
+	Timezone string `json:"timezone"`
+	// Unread is the number of rows of a part that were refused before anything stored was read. Package changeplan reads
+	// it.
+	Unread map[int32]int64 `json:"unread,omitempty"`
 	// Pictures are those of earlier turns, until the plan is complete.
 	Pictures map[string]keptPicture `json:"pictures,omitempty"`
 }
@@ -60,7 +65,7 @@ type details struct {
 // Runner imports files in the process of the caller.
 type Runner struct {
 	*Importer
-	plans  *changeplan.Store
+	plans  changeplan.Plans
 	tenant tenants.Tenant
 	Options
 }
@@ -68,7 +73,7 @@ type Runner struct {
 // NewRunner returns a runner for imports of a tenant.
 func NewRunner(db *db.DB, tenant tenants.Tenant, o Options) *Runner {
 	m := NewImporter(db, o.Pictures)
-	return &Runner{m, changeplan.New(db, map[string]changeplan.Kind{PlanKind: m}), tenant, o}
+	return &Runner{m, changeplan.New(db, map[string]changeplan.Kind{PlanKind: m}).Of(PlanKind), tenant, o}
 }
 
 // QuestionsError lists the settings that are needed to read the files.
@@ -100,7 +105,7 @@ func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 func (r *Runner) importSet(ctx context.Context, set *Set) (Report, error) {
 	report := newReporter(set.Files, r.Refused)
 	if r.DryRun {
-		err := r.plan(ctx, set, time.Time{}, func(_ changeplan.Part, rows []PlannedRow) error {
+		err := r.planSet(ctx, set, time.Time{}, func(_ changeplan.Part, rows []Record) error {
 			report.add(rows)
 			return nil
 		})
@@ -113,14 +118,14 @@ func (r *Runner) importSet(ctx context.Context, set *Set) (Report, error) {
 	return r.apply(ctx, id)
 }
 
-func (r *Runner) plan(
-	ctx context.Context, set *Set, created time.Time, add func(changeplan.Part, []PlannedRow) error,
+func (r *Runner) planSet(
+	ctx context.Context, set *Set, created time.Time, add func(changeplan.Part, []Record) error,
 ) error {
 	total, done := map[string]int{}, map[string]int{}
 	for _, f := range set.Files {
 		total[f.Name] = f.Rows
 	}
-	return r.planRecords(ctx, r.tenant.ID, set, set.Records(ctx), nil, created, func(part changeplan.Part, rows []PlannedRow) error {
+	counted := func(part changeplan.Part, rows []Record) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -136,7 +141,8 @@ func (r *Runner) plan(
 			r.Reading(last, done[last], total[last])
 		}
 		return err
-	})
+	}
+	return r.planRecords(ctx, r.tenant.ID, set, set.Records(ctx), nil, created, counted)
 }
 
 // store stores the plan of an import.
@@ -145,19 +151,19 @@ func (r *Runner) store(ctx context.Context, set *Set) (id int64, err error) {
 	for _, f := range set.Files {
 		names = append(names, f.Name)
 	}
-	data, err := json.Marshal(details{Files: set.Files, Settings: r.Settings})
+	data, err := json.Marshal(details{Input: Input{Files: set.Files, Settings: r.Settings}})
 	if err != nil {
 		return 0, err
 	}
 	if id, err = r.plans.Create(ctx, r.tenant.ID, r.By, PlanKind, strings.Join(names, ", "), data); err != nil {
 		return 0, err
 	}
-	plan, err := r.get(ctx, id)
+	plan, err := r.plans.Get(ctx, r.tenant.ID, id)
 	if err == nil {
 		err = r.plans.Claim(ctx, r.tenant.ID, id, r.Waits)
 	}
 	if err == nil {
-		err = r.plan(ctx, set, plan.CreatedAt, func(part changeplan.Part, _ []PlannedRow) error {
+		err = r.planSet(ctx, set, plan.CreatedAt, func(part changeplan.Part, _ []Record) error {
 			return r.plans.AddPart(ctx, r.tenant.ID, id, part)
 		})
 	}
@@ -165,9 +171,7 @@ func (r *Runner) store(ctx context.Context, set *Set) (id int64, err error) {
 		err = r.plans.EndPlanning(ctx, r.tenant.ID, id, data)
 	}
 	if err != nil {
-		ctx := context.WithoutCancel(ctx)
-		err = errors.Join(err, r.plans.Cancel(ctx, r.tenant.ID, r.By, id),
-			media.ReleasePlan(ctx, r.db, r.tenant.ID, reservedUntil(plan.CreatedAt)))
+		err = errors.Join(err, r.plans.Cancel(context.WithoutCancel(ctx), r.tenant.ID, r.By, id))
 	}
 	return id, err
 }
@@ -205,7 +209,7 @@ func (r *Runner) work(ctx context.Context, id int64) (Report, error) {
 // Resume continues an import, or its undo, that was interrupted or killed. It returns ErrIncomplete if it was killed
 // while planning.
 func (r *Runner) Resume(ctx context.Context, id int64) (Report, error) {
-	plan, err := r.get(ctx, id)
+	plan, err := r.plans.Get(ctx, r.tenant.ID, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -226,7 +230,7 @@ func (r *Runner) Resume(ctx context.Context, id int64) (Report, error) {
 
 // Undo undoes an import. The report names the rows that are kept, because something else has changed them since.
 func (r *Runner) Undo(ctx context.Context, id int64) (Report, error) {
-	plan, err := r.get(ctx, id)
+	plan, err := r.plans.Get(ctx, r.tenant.ID, id)
 	if err == nil && plan.State == changeplan.Undoing {
 		return r.Resume(ctx, id)
 	}
@@ -242,24 +246,15 @@ func (r *Runner) Undo(ctx context.Context, id int64) (Report, error) {
 	return r.work(ctx, id)
 }
 
-// get returns a plan of an import.
-func (r *Runner) get(ctx context.Context, id int64) (changeplan.Plan, error) {
-	plan, err := r.plans.Get(ctx, r.tenant.ID, id)
-	if err == nil && plan.Kind != PlanKind {
-		err = tenancy.ErrNotFound
-	}
-	return plan, err
-}
-
 // Report returns the report of the parts of a stored plan that were applied.
 func (r *Runner) Report(ctx context.Context, id int64) (Report, error) {
-	plan, err := r.get(ctx, id)
+	plan, err := r.plans.Get(ctx, r.tenant.ID, id)
 	if err != nil {
 		return Report{}, err
 	}
-	var stored details
-	if err := json.Unmarshal(plan.Details, &stored); err != nil {
-		return Report{}, fmt.Errorf("read the details of the import %d: %w", id, err)
+	stored, err := readDetails(plan.Plan)
+	if err != nil {
+		return Report{}, err
 	}
 	report := newReporter(stored.Files, r.Refused)
 	report.report.Plan = id

@@ -210,7 +210,7 @@ func randomRecords(r *rand.Rand, products, orders int) (records []Record) {
 	row := 1
 	add := func(record Record) {
 		row++
-		record.Rows = []Row{{File: "random.csv", Line: row}}
+		record.Rows = []changeplan.FileRow{{File: "random.csv", Line: row}}
 		records = append(records, record)
 	}
 	for range products {
@@ -236,9 +236,12 @@ func randomRecords(r *rand.Rand, products, orders int) (records []Record) {
 		if sometimes(8) {
 			p.Price = catalog.Field[money.Cents]{}
 		}
-		add(Record{Kind: Product, Key: p.SKU.Value, Product: p})
+		add(Record{Row: changeplan.Row{Kind: Product, Key: p.SKU.Value}, Product: p})
 	}
-	add(Record{Kind: Channel, Key: "web", Channel: &sales.Channel{Identifier: "web", Label: text("Web ", 3)}})
+	add(Record{
+		Row:     changeplan.Row{Kind: Channel, Key: "web"},
+		Channel: &sales.Channel{Identifier: "web", Label: text("Web ", 3)},
+	})
 	day := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for range orders {
 		o := &sales.Order{
@@ -252,14 +255,14 @@ func randomRecords(r *rand.Rand, products, orders int) (records []Record) {
 				SKU: text("S", products+3), Quantity: int64(1 + r.IntN(3)), UnitPrice: money.Cents(100 * r.IntN(5)),
 			})
 		}
-		add(Record{Kind: Order, Key: o.Number, Order: o})
+		add(Record{Row: changeplan.Row{Kind: Order, Key: o.Number}, Order: o})
 		if sometimes(3) {
-			add(Record{Kind: Refund, Key: o.Number, Refund: &sales.Refund{
+			add(Record{Row: changeplan.Row{Kind: Refund, Key: o.Number}, Refund: &sales.Refund{
 				OrderNumber: text("O", orders+2), Amount: money.Cents(r.IntN(500)), RefundedAt: new(day), Reference: new(text("R", 3)),
 			}})
 		}
 		if sometimes(4) {
-			add(Record{Kind: Cancellation, Key: o.Number, Cancellation: &sales.Cancellation{
+			add(Record{Row: changeplan.Row{Kind: Cancellation, Key: o.Number}, Cancellation: &sales.Cancellation{
 				OrderNumber: text("O", orders+2), CancelledAt: new(cancelledAt),
 			}})
 		}
@@ -309,16 +312,22 @@ func TestAPlanEqualsDirectWritesAndItsUndoRestores(t *testing.T) {
 }
 
 func product(sku string, price money.Cents) Record {
-	return Record{Kind: Product, Key: sku, Rows: []Row{{File: "products.csv", Line: 2}}, Product: &catalog.PlanRow{
-		Changes: catalog.Changes{SKU: catalog.Value(sku), Name: catalog.Value("Axe"), Price: catalog.Value(price)},
-	}}
+	return Record{
+		Row: changeplan.Row{Kind: Product, Key: sku, Rows: []changeplan.FileRow{{File: "products.csv", Line: 2}}},
+		Product: &catalog.PlanRow{
+			Changes: catalog.Changes{SKU: catalog.Value(sku), Name: catalog.Value("Axe"), Price: catalog.Value(price)},
+		},
+	}
 }
 
 func order(number, sku string) Record {
-	return Record{Kind: Order, Key: number, Rows: []Row{{File: "orders.csv", Line: 2}}, Order: &sales.Order{
-		Number: number, PlacedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Channel: "web",
-		Items: []sales.Item{{SKU: sku, Quantity: 1, UnitPrice: 500}},
-	}}
+	return Record{
+		Row: changeplan.Row{Kind: Order, Key: number, Rows: []changeplan.FileRow{{File: "orders.csv", Line: 2}}},
+		Order: &sales.Order{
+			Number: number, PlacedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Channel: "web",
+			Items: []sales.Item{{SKU: sku, Quantity: 1, UnitPrice: 500}},
+		},
+	}
 }
 
 // Rows that something else has changed since the import are named and kept.
@@ -417,9 +426,13 @@ func TestPartsDependOnEarlierOnes(t *testing.T) {
 	for i := range maxPartRows + 1 {
 		records = append(records, order(fmt.Sprint(i), "S1"))
 	}
-	records = append(records, Record{Kind: Refund, Key: "0", Rows: []Row{{File: "refunds.csv", Line: 2}}, Refund: &sales.Refund{
-		OrderNumber: "0", Amount: 600, RefundedAt: new(cancelledAt), Reference: new("shopify:6.00"),
-	}, Cumulative: "shopify:"})
+	records = append(records, Record{
+		Row: changeplan.Row{Kind: Refund, Key: "0", Rows: []changeplan.FileRow{{File: "refunds.csv", Line: 2}}},
+		Refund: &sales.Refund{
+			OrderNumber: "0", Amount: 600, RefundedAt: new(cancelledAt), Reference: new("shopify:6.00"),
+		},
+		Cumulative: "shopify:",
+	})
 	before := s.mustDump(t)
 	report := s.mustImport(t, records)
 	if report.Refused() > 0 || report.Exceeding != 1 {
@@ -488,7 +501,7 @@ func TestAChangeLeavesOutProductsThatWereDeletedMeanwhile(t *testing.T) {
 	}
 	var planned []string
 	err := c.planRecords(t.Context(), s.tenant.ID, &Set{}, records, nil, time.Time{},
-		func(_ changeplan.Part, rows []PlannedRow) error {
+		func(_ changeplan.Part, rows []Record) error {
 			for _, row := range rows {
 				planned = append(planned, fmt.Sprint(row.Key, " ", row.Action))
 			}
@@ -503,7 +516,7 @@ func TestAPlanShowsTheSettingsOfAChannel(t *testing.T) {
 	t.Parallel()
 	s := newBusiness(t, dbtest.New(t), "acme")
 	channel := func(identifier, label string) Record {
-		return Record{Kind: Channel, Key: identifier, Channel: &sales.Channel{
+		return Record{Row: changeplan.Row{Kind: Channel, Key: identifier}, Channel: &sales.Channel{
 			Identifier: identifier, Label: label, TakesStock: true, WhenShort: sales.Accept,
 		}}
 	}
@@ -511,7 +524,7 @@ func TestAPlanShowsTheSettingsOfAChannel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := []PlannedRow{{Record: channel("web", "Web")}, {Record: channel("pos", pos.Label)}}
+	rows := []Record{channel("web", "Web"), channel("pos", pos.Label)}
 	if err := NewImporter(s.DB, Pictures{}).plan(t.Context(), s.tenant.ID, rows); err != nil {
 		t.Fatal(err)
 	}

@@ -227,7 +227,7 @@ func eachRow(ctx context.Context, s *source, f func(group) bool) error {
 func (r *reading) recordsOf(g group) []Record {
 	c := g.rows[0]
 	if len(c.invalid[""]) > 0 {
-		return []Record{{Kind: c.kind, Rows: []Row{c.row()}, Invalid: c.invalid}}
+		return []Record{c.newRecord(c.kind, "")}
 	}
 	g, records := g.withoutRepeated()
 	if len(g.rows) == 0 {

@@ -1,7 +1,7 @@
 package imports
 
 import (
-	"crypto/sha256"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,15 +18,6 @@ var Fields = map[Kind][]string{
 	Order: {"number", "placed_at", "time", "channel", "customer.id", "customer.name", "customer.email", "sku", "name",
 		"quantity", "price", "line_total", "cost", "discount", "discount_total", "tax_total", "shipping_total", "refund",
 		"refunded_at", "currency"},
-}
-
-// Fingerprint identifies a header, so that a mapping can be remembered for files that have it.
-func Fingerprint(header []string) [32]byte {
-	var normal []string
-	for _, column := range header {
-		normal = append(normal, table.Normal(column))
-	}
-	return sha256.Sum256([]byte(strings.Join(normal, "\n")))
 }
 
 // sheetColumns are the types of fields. They are the columns of a mapped file.
@@ -82,21 +73,14 @@ func (s *source) propose() (score int) {
 	if names == 0 {
 		return 0
 	}
-	s.Mapping = withoutEmpty(s.Mapping)
+	maps.DeleteFunc(s.Mapping, isEmpty)
 	if f := sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
 		s.useMapping(f)
 	}
 	return 1 + names/100 + 10*len(s.Mapping)
 }
 
-func withoutEmpty(mapping map[string]string) map[string]string {
-	for column, field := range mapping {
-		if field == "" {
-			delete(mapping, column)
-		}
-	}
-	return mapping
-}
+func isEmpty(_, field string) bool { return field == "" }
 
 // notOfProducts are fields that only sales have.
 var notOfProducts = []string{"number", "placed_at", "customer.id", "customer.name", "refund", "refunded_at", "line_total"}
@@ -130,7 +114,7 @@ func (s *source) applyMapping(mapping map[string]string) (score int, err error) 
 			score++
 		}
 	}
-	s.Mapping = withoutEmpty(s.Mapping)
+	maps.DeleteFunc(s.Mapping, isEmpty)
 	switch f := sheetFormat(has); {
 	case len(s.Mapping) == 0 && score == len(mapping):
 		s.Problem = "is left out"
@@ -162,7 +146,7 @@ func sheetProduct(r *reading, g group) []Record {
 	p.WarehouseName = textField(c.text("warehouse_name"))
 	p.ImageURLs = imageURLs(splitImages(c.text("images")), &notes)
 	if c.text("sku") == "" && c.text("name") == "" {
-		return []Record{{Kind: Product, Rows: []Row{c.row()}, Ignored: "has neither SKU nor name"}}
+		return c.ignored(Product, "", "has neither SKU nor name")
 	}
 	return []Record{r.product(c, p, notes)}
 }
@@ -170,9 +154,9 @@ func sheetProduct(r *reading, g group) []Record {
 // product returns the record of a product of another system.
 func (r *reading) product(c cells, p *catalog.PlanRow, notes []Note) Record {
 	notes = append(notes, r.checkBarcode(c, &p.Changes)...)
-	return Record{
-		Kind: Product, Key: p.SKU.Value, Rows: []Row{c.row()}, Product: p, Notes: notes, Invalid: c.invalid,
-	}
+	record := c.newRecord(Product, p.SKU.Value)
+	record.Product, record.Notes = p, notes
+	return record
 }
 
 // ofOrder are the amounts that each row of an order may repeat.
@@ -284,13 +268,13 @@ func sheetOrder(r *reading, g group) []Record {
 	if g.number == "" {
 		c := g.rows[0]
 		if c.first("sku", "name") == "" {
-			return []Record{{Kind: Order, Rows: []Row{c.row()}, Ignored: "has no order number and no item"}}
+			return c.ignored(Order, "", "has no order number and no item")
 		}
 		if c.isReturn() {
 			return r.sheetReturn(c, "", nil, nil)
 		}
 		c.refuse("number", "is required")
-		return []Record{{Kind: Order, Rows: []Row{c.row()}, Invalid: c.invalid}}
+		return []Record{c.newRecord(Order, "")}
 	}
 	var sold, returned []cells
 	for _, c := range g.rows {
@@ -453,7 +437,7 @@ func (r *reading) sheetReturn(c cells, number string, sale []Record, equal equal
 		return []Record{record}
 	}
 	if r.settings.Refunds == "leave_out" {
-		return []Record{{Kind: Refund, Key: number, Rows: record.Rows, Ignored: "is a refund without its order"}}
+		return c.ignored(Refund, number, "is a refund without its order")
 	}
 	record.NamesSale = true
 	record.Buyer = customerOf(c.text("customer.id"), c.text("customer.name"), c.text("customer.email"))

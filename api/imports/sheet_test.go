@@ -237,7 +237,7 @@ func TestColumnsToMapHaveProposalsAndExamples(t *testing.T) {
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
-	if Fingerprint([]string{"SKU ", "Name*"}) != Fingerprint([]string{"sku", "name"}) {
+	if headerOf([]string{"SKU ", "Name*"}) != headerOf([]string{"sku", "name"}) {
 		t.Error("the same header has two fingerprints")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -78,10 +80,10 @@ func readShopifyProduct(r *reading, g group) []Record {
 	first, names := g.rows[0], g.rows[0].shopifyNames()
 	if g.number == "" {
 		first.refuse("handle", "is required")
-		return []Record{{Kind: Product, Rows: []Row{first.row()}, Invalid: first.invalid}}
+		return []Record{first.newRecord(Product, "")}
 	}
 	var records []Record
-	var ofImages []Row
+	var ofImages []changeplan.FileRow
 	images := shopifyImages(g.rows, names)
 	for _, c := range g.rows {
 		if c.text(names.price) == "" && c.text(names.sku) == "" && len(g.rows) > 1 && c.text("option1 value") == "" {
@@ -115,7 +117,7 @@ func readShopifyProduct(r *reading, g group) []Record {
 		records = append(records, r.product(c, p, notes))
 	}
 	if len(records) == 0 {
-		records = []Record{{Kind: Product, Key: g.number, Ignored: "has images only"}}
+		records = []Record{{Row: changeplan.Row{Kind: Product, Key: g.number, Ignored: "has images only"}}}
 	}
 	records[0].Rows = append(records[0].Rows, ofImages...)
 	if g.omitted > 0 {
@@ -183,7 +185,7 @@ func readShopifyOrder(r *reading, g group) []Record {
 	if g.number == "" {
 		c := g.rows[0]
 		c.refuse("number", "is required")
-		return []Record{{Kind: Order, Rows: []Row{c.row()}, Invalid: c.invalid}}
+		return []Record{c.newRecord(Order, "")}
 	}
 	b := r.newOrder(g)
 	c := b.cells(g.rows[0])
@@ -278,7 +280,7 @@ func (b *builder) withRefunds(c cells, status string) []Record {
 		more = append(more, b.refund("shopify:", amount, last, "Refunded Amount"))
 	}
 	if !cancelled.IsZero() || status == "voided" || status == "expired" {
-		more = append(more, b.cancellation(last))
+		more = append(more, b.cancellation(last, tenancy.InvalidError{}))
 	}
 	delete(b.Theirs, "Refunded Amount")
 	return append([]Record{b.Record}, more...)

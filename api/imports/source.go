@@ -13,7 +13,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/storeroom/storeroom/api/imports/table"
-	"github.com/storeroom/storeroom/tenancy/csvcell"
+	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 const (
@@ -81,7 +82,12 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		if err := context.Cause(ctx); err != nil {
 			return table.Row{}, fmt.Errorf("stopped after line %d of %s: %w", r.line, r.Name, err)
 		}
+		release, err := limits.FromContext(ctx).Take(ctx, limits.CPU, 1)
+		if err != nil {
+			return table.Row{}, err
+		}
 		row, err := r.rows.Next()
+		release()
 		if err != nil {
 			return row, r.readError(r.line, err)
 		}
@@ -102,7 +108,7 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		}
 		if hasReasons(r.Header) && !r.isExact {
 			for i, cell := range row.Cells {
-				row.Cells[i] = csvcell.Unguard(cell)
+				row.Cells[i] = export.Unguard(cell)
 			}
 		}
 		if row.Problem == "" && r.carries {
@@ -140,7 +146,7 @@ func (r *sourceRows) checkSheet(row *table.Row) {
 		case len(cell) >= table.MaxCell-1 && len(utf16.Encode([]rune(cell))) >= table.MaxCell-1:
 			row.Problem = fmt.Sprintf("the text in the column %s may be cut, because a cell of a workbook has at most %d "+
 				"characters: import it from a CSV file", r.Header[i], table.MaxCell)
-		case !isExport && !hasReasons(r.Header) && csvcell.Unguard(cell) != cell:
+		case !isExport && !hasReasons(r.Header) && export.Unguard(cell) != cell:
 			row.Problem = fmt.Sprintf("the text in the column %s has an apostrophe before a sign, which may come from a CSV "+
 				"file: remove it, or import the CSV file", r.Header[i])
 		}
@@ -154,7 +160,7 @@ func (r *sourceRows) convertNumbers(row table.Row) {
 		cell := &row.Cells[i]
 		switch {
 		case !row.Numeric[i]:
-		case r.isExact && strings.HasSuffix(r.Header[i], "_at"):
+		case r.types[i] == timeColumn:
 			at, err := time.Parse(time.DateTime, *cell)
 			if err != nil {
 				at, err = time.Parse(time.DateOnly, *cell)

@@ -177,7 +177,7 @@ func readSquareSale(r *reading, g group) []Record {
 	if g.number == "" {
 		c := g.rows[0]
 		c.refuse("number", "is required")
-		return []Record{{Kind: Order, Rows: []Row{c.row()}, Invalid: c.invalid}}
+		return []Record{c.newRecord(Order, "")}
 	}
 	if isSquareRefund(g.rows[0]) {
 		return r.squareRefund(g)
@@ -292,22 +292,17 @@ func (r *reading) squareRefund(g group) []Record {
 			continue
 		}
 		if !c.items && !details {
-			records = append(records, Record{
-				Kind: Order, Key: g.number, Rows: []Row{c.row()}, Ignored: "is a refund without its order",
-			})
+			records = append(records, c.ignored(Order, g.number, "is a refund without its order")...)
 			continue
 		}
 		if !c.items {
-			records = append(records, Record{
-				Kind: Order, Key: g.number, Rows: []Row{c.row()}, Ignored: "is the total of a refund",
-			})
+			records = append(records, c.ignored(Order, g.number, "is the total of a refund")...)
 			continue
 		}
 		amount := -c.cents("net sales", "amount") - c.cents("tax", "amount")
 		record := newReturn(c, g.number, at, amount, c.invalid)
 		if r.settings.Refunds == "leave_out" {
-			record = Record{Kind: Refund, Key: g.number, Rows: record.Rows, Ignored: "is a refund without its order"}
-			records = append(records, record)
+			records = append(records, c.ignored(Refund, g.number, "is a refund without its order")...)
 			continue
 		}
 		quantity, _ := c.integer("qty", "quantity")

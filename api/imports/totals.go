@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -58,9 +59,9 @@ func newTotals(zone *time.Location) *totals {
 }
 
 // add adds planned rows, before their content is removed.
-func (t *totals) add(rows []PlannedRow) {
+func (t *totals) add(rows []Record) {
 	for _, row := range rows {
-		counts := row.Action != Refused && row.Action != Ignored
+		counts := row.Action != changeplan.Refused && row.Action != changeplan.Ignored
 		if counts && t.isAdded(row) {
 			continue
 		}
@@ -91,7 +92,7 @@ func (t *totals) add(rows []PlannedRow) {
 
 // isAdded reports whether an earlier row is the same order or refund, and remembers the row. A cumulative refund has
 // only the difference from earlier ones.
-func (t *totals) isAdded(row PlannedRow) bool {
+func (t *totals) isAdded(row Record) bool {
 	var key string
 	switch {
 	case row.Order != nil:

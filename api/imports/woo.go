@@ -7,6 +7,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // wooProducts is the file of WooCommerce's own exporter. Variable and grouped products are not sold themselves.
@@ -33,9 +34,7 @@ func observeWooProduct(s *source, c cells) {
 func readWooProduct(r *reading, g group) []Record {
 	c := g.rows[0]
 	if isWooParent(c) {
-		return []Record{{
-			Kind: Product, Key: c.text("sku"), Rows: []Row{c.row()}, Ignored: "has variations, which are the products",
-		}}
+		return c.ignored(Product, c.text("sku"), "has variations, which are the products")
 	}
 	var notes []Note
 	p := &catalog.PlanRow{Changes: catalog.Changes{
@@ -114,7 +113,7 @@ func readWooOrder(items func(cells) []wooItem) func(*reading, group) []Record {
 		if g.number == "" {
 			c := g.rows[0]
 			c.refuse("number", "is required")
-			return []Record{{Kind: Order, Rows: []Row{c.row()}, Invalid: c.invalid}}
+			return []Record{c.newRecord(Order, "")}
 		}
 		return r.wooOrder(g, items)
 	}
@@ -261,7 +260,7 @@ func (b *builder) wooRefunds(c cells, state string, total int64) []Record {
 		more = append(more, b.refund("woo:", refunded, at, "Refunded"))
 	}
 	if state == "cancelled" {
-		more = append(more, b.cancellation(at))
+		more = append(more, b.cancellation(at, tenancy.InvalidError{}))
 	}
 	return append([]Record{b.Record}, more...)
 }

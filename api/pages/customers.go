@@ -43,7 +43,7 @@ func (p *Handler) exportCustomers(format string) handler {
 			return err
 		}
 		return p.Send(w, r, "customers", format, func(ctx context.Context) export.Sheet {
-			return export.CustomerList(func(write func(sales.StoredCustomer) error) error {
+			return export.CustomerFile.List(func(write func(sales.StoredCustomer) error) error {
 				return p.Sales.WalkCustomers(ctx, u.Tenant.ID, filter, write)
 			})
 		})

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +18,10 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 const (
@@ -48,10 +48,11 @@ func (p *Handler) Upload(r *http.Request) (wanted, allowed bool) {
 	return true, hasOrigin && err == nil && u.Tenant != nil && u.Can(admin)
 }
 
-type importsPage struct {
-	Imports []imports.Import
-	Pager   pager
-	Errors  fieldErrors
+// plansPage is a list of plans or imports.
+type plansPage struct {
+	Plans  []changeplan.Plan
+	Pager  pager
+	Errors fieldErrors
 }
 
 // showImports lists the imports of the tenant, with a form for a new one.
@@ -65,7 +66,7 @@ func (p *Handler) listImports(w http.ResponseWriter, r *http.Request, u user, st
 	if err != nil {
 		return err
 	}
-	page := importsPage{list.Items, newPager(r, number, listPerPage, list.Total), errors}
+	page := plansPage{list.Items, newPager(r, number, listPerPage, list.Total), errors}
 	if status == http.StatusOK {
 		return p.showList(w, r, "imports", u, page.Pager, page)
 	}
@@ -101,14 +102,12 @@ func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
 }
 
 type importPage struct {
-	imports.Import
-	Kind, Action string
-	Rows         []imports.PlanRow
-	IsShort      bool // shows only the first rows
-	Pager        pager
-	Running      bool
-	HasTheirs    bool
-	Errors       fieldErrors
+	planPage
+	imports.Input
+	Kind      string
+	IsShort   bool // shows only the first rows
+	HasTheirs bool
+	Errors    fieldErrors
 }
 
 // importKinds are the kinds of rows in the order of the page.
@@ -118,9 +117,7 @@ var importKinds = []imports.Kind{
 }
 
 // importActions are what can happen to a row.
-var importActions = []imports.Action{
-	imports.Created, imports.Updated, imports.Unchanged, imports.Refused, imports.Ignored,
-}
+var importActions = append(slices.Clone(planActions), changeplan.Ignored)
 
 // showImport shows the questions, the planned changes, the progress or the result of an import.
 func (p *Handler) showImport(w http.ResponseWriter, r *http.Request, u user) error {
@@ -134,9 +131,9 @@ func (p *Handler) showImport(w http.ResponseWriter, r *http.Request, u user) err
 func (p *Handler) showImportWith(
 	w http.ResponseWriter, r *http.Request, u user, status int, i imports.Import, errors fieldErrors,
 ) error {
-	page := importPage{Import: i, Running: i.State.IsDue(), Errors: errors}
+	page := importPage{planPage: planPage{Summary: i.Summary, Running: i.State.IsDue()}, Input: i.Input, Errors: errors}
 	page.HasTheirs = slices.ContainsFunc(i.Totals, func(t imports.Total) bool { return len(t.Theirs) > 0 })
-	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
+	filter := changeplan.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
 	if page.IsShort = len(r.URL.Query()) == 0; page.IsShort {
 		filter.Page.PerPage = firstRows
 	}
@@ -145,11 +142,9 @@ func (p *Handler) showImportWith(
 	}
 	page.filterActions(r, &filter, importActions)
 	if !page.Running && i.State != changeplan.NeedsMapping {
-		rows, err := p.Imports.Rows(r.Context(), u.Tenant.ID, i.ID, filter)
-		if err != nil {
+		if err := page.read(r, p.Imports.Plans, u, filter); err != nil {
 			return err
 		}
-		page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
 	}
 	if status == http.StatusOK {
 		return p.showList(w, r, "import", u, page.Pager, page)
@@ -159,44 +154,9 @@ func (p *Handler) showImportWith(
 
 // Kinds are the kinds of rows that the import has.
 func (p importPage) Kinds() []imports.Kind {
-	return slices.DeleteFunc(slices.Clone(importKinds), func(k imports.Kind) bool { return p.Counts[k] == imports.Counts{} })
-}
-
-// Count returns the number of rows of a kind with an action.
-func (p importPage) Count(kind imports.Kind, action imports.Action) int64 {
-	c := p.Counts[kind]
-	return map[imports.Action]int64{
-		imports.Created: c.Created, imports.Updated: c.Updated, imports.Unchanged: c.Unchanged, imports.Refused: c.Refused,
-		imports.Ignored: c.Ignored,
-	}[action]
-}
-
-// Changes is the number of rows that the import writes.
-func (p importPage) Changes() (n int64) {
-	for _, c := range p.Counts {
-		n += c.Created + c.Updated
-	}
-	return n
-}
-
-// Refused is the number of rows that are not imported.
-func (p importPage) Refused() (n int64) {
-	for _, c := range p.Counts {
-		n += c.Refused
-	}
-	return n
-}
-
-// Percent is the progress of the current work, or -1 if its end is not known.
-func (p importPage) Percent() int64 {
-	switch of := p.Progress.Of; {
-	case of == nil:
-		return -1
-	case *of == 0:
-		return 100
-	default:
-		return p.Progress.Rows * 100 / *of
-	}
+	return slices.DeleteFunc(slices.Clone(importKinds), func(k imports.Kind) bool {
+		return p.Counts[k] == changeplan.Counts{}
+	})
 }
 
 // Asks reports whether the import asks this question.
@@ -218,75 +178,12 @@ func (p importPage) Examples(id string) string {
 }
 
 // Mapped are the files whose columns a user can map.
-func (p importPage) Mapped() []imports.File {
-	return slices.DeleteFunc(slices.Clone(p.Files), func(f imports.File) bool {
+func (p importPage) Mapped() []imports.File { return mapped(p.Files) }
+
+func mapped(files []imports.File) []imports.File {
+	return slices.DeleteFunc(slices.Clone(files), func(f imports.File) bool {
 		return f.Problem != "" || f.Format != "" && !strings.HasPrefix(f.Format, "spreadsheet")
 	})
-}
-
-// Change is a field of a row before and after.
-type change struct{ Field, Old, New string }
-
-// changesOf returns the fields of a row that change, sorted by name. Those of a new row have no old value.
-func changesOf(row imports.PlanRow) (all []change) {
-	for _, field := range slices.Sorted(maps.Keys(row.New)) {
-		c := change{strings.ReplaceAll(field, "_", " "), "", cmp.Or(planText(row.New[field]), "none")}
-		if row.Old != nil {
-			c.Old = cmp.Or(planText(row.Old[field]), "none")
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
-func planText(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case []any:
-		texts := make([]string, len(v))
-		for i, element := range v {
-			texts[i] = planText(element)
-		}
-		return strings.Join(texts, ", ")
-	case map[string]any: // quantities by warehouse
-		var texts []string
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			texts = append(texts, name+" "+planText(v[name]))
-		}
-		return strings.Join(texts, ", ")
-	case bool:
-		return map[bool]string{true: "yes", false: "no"}[v]
-	}
-	text, _ := json.Marshal(value) // JSON before, so it cannot fail
-	return string(text)
-}
-
-// problemsOf returns the errors of a row as sentences, or which of its fields something else has changed.
-func problemsOf(row imports.PlanRow) (all []string) {
-	if row.Changed != nil {
-		all = append(all, "Not written: "+row.Changed.Reason)
-		for _, field := range row.Changed.Fields {
-			all = append(all, field+" has another value")
-		}
-		return all
-	}
-	for _, field := range slices.Sorted(maps.Keys(row.Problems)) {
-		for _, problem := range row.Problems[field] {
-			all = append(all, strings.TrimSpace(field+" "+problem))
-		}
-	}
-	return all
-}
-
-// ProgressText returns how many rows are done, in words.
-func (p importPage) ProgressText(f formatter) string {
-	if p.Progress.Of == nil {
-		return f.counted(p.Progress.Rows, "row", "rows") + " read"
-	}
-	return fmt.Sprintf("%s of %s", f.Count(p.Progress.Rows), f.counted(*p.Progress.Of, "row", "rows"))
 }
 
 // configureImport plans an import again, with the answers of a form.
@@ -305,7 +202,7 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 		TaxIncluded: f.Get("tax_included"), RestoreZeros: f.Get("restore_zeros") != "",
 		Mapping: maps.Clone(i.Settings.Mapping),
 	}
-	for n, file := range (importPage{Import: i}).Mapped() {
+	for n, file := range mapped(i.Files) {
 		mapping := map[string]string{}
 		for c, column := range file.Header {
 			mapping[column] = f.Get(fmt.Sprintf("map-%d-%d", n, c))
@@ -353,21 +250,21 @@ func (p *Handler) sendRefused(w http.ResponseWriter, r *http.Request, u user, i 
 			return err
 		}
 	}
-	spool := admission.FromContext(r.Context()).NewSpool()
-	defer spool.Close()
-	if err := p.Imports.WriteRefused(r.Context(), u.Tenant.ID, i, spool); err != nil {
+	file := spool.New(limits.FromContext(r.Context()))
+	defer file.Close()
+	if err := p.Imports.WriteRefused(r.Context(), u.Tenant.ID, i, file); err != nil {
 		return err
 	}
-	spool.End(nil)
+	file.End(nil)
 	kind := "text/csv; charset=utf-8"
 	if strings.HasSuffix(i.RefusedFile(), ".zip") {
 		kind = "application/zip"
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Disposition", `attachment; filename="`+i.RefusedFile()+`"`)
-	w.Header().Set("Content-Length", strconv.FormatInt(spool.Size(), 10))
+	w.Header().Set("Content-Length", strconv.FormatInt(file.Size(), 10))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout))
-	_, _ = io.Copy(w, spool.Reader()) // fails only if the browser has disconnected
+	_, _ = io.Copy(w, file.Reader()) // fails only if the browser has disconnected
 	return nil
 }
 

@@ -160,7 +160,7 @@ func (p *Handler) exportProducts(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
 		_, filter := readProducts(r)
 		return p.Send(w, r, "products", format, func(ctx context.Context) export.Sheet {
-			return export.Catalog(func(write func(catalog.Product) error) error {
+			return export.ProductFile.List(func(write func(catalog.Product) error) error {
 				return p.Catalog.Walk(ctx, u.Tenant.ID, filter, write)
 			})
 		})
@@ -296,7 +296,7 @@ func (p *Handler) exportOrders(format string) handler {
 func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u user) error {
 	_, filter := readOrders(r, u.Format.zone)
 	return p.Send(w, r, "order_items", "csv", func(ctx context.Context) export.Sheet {
-		return export.OrderItems(func(write func(sales.OrderLine) error) error {
+		return export.ItemFile.List(func(write func(sales.OrderLine) error) error {
 			return p.Sales.WalkLines(ctx, u.Tenant.ID, filter, write)
 		})
 	})
@@ -306,7 +306,7 @@ func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u use
 func (p *Handler) exportRefunds(w http.ResponseWriter, r *http.Request, u user) error {
 	_, filter := readOrders(r, u.Format.zone)
 	return p.Send(w, r, "refunds", "csv", func(ctx context.Context) export.Sheet {
-		return export.Refunds(func(write func(sales.OrderRefund) error) error {
+		return export.RefundFile.List(func(write func(sales.OrderRefund) error) error {
 			return p.Sales.WalkRefunds(ctx, u.Tenant.ID, filter, write)
 		})
 	})

@@ -29,10 +29,10 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
@@ -88,7 +88,7 @@ func newSite(t testing.TB, base string) *site {
 	s.Options = Options{
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
 		Catalog: catalog.New(s.Database.DB), Sales: sales.New(s.Database.DB), Reports: reports.New(s.Database.DB),
-		Imports: imports.NewJobs(s.Database.DB, plans), Changes: imports.NewChanges(s.Database.DB, plans),
+		Imports: imports.NewJobs(plans), Changes: imports.NewChanges(plans),
 		Webhooks: webhooks.New(s.Database.DB, feed.New(s.Database.DB, feed.MinRetention), true),
 		Limiter:  limiter, BaseURL: at,
 		Address:  func(r *http.Request) string { return s.mark + r.RemoteAddr },
@@ -114,16 +114,15 @@ func newSite(t testing.TB, base string) *site {
 			return false
 		},
 	}
-	pages, budgets := New(s.Options), admission.New(s.Database.DB.MaxConns())
+	pages, shares := New(s.Options), limits.New(s.Database.DB.MaxConns(), 2)
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ticket := budgets.Enter(r.RemoteAddr, admission.Page)
-		finish, err := ticket.Start(r.Context())
-		if err != nil {
+		ticket := shares.Enter(r.RemoteAddr, limits.Page)
+		defer ticket.Close()
+		if err := ticket.Start(r.Context()); err != nil {
 			t.Error(err)
 			return
 		}
-		defer finish()
-		pages.ServeHTTP(w, r.WithContext(admission.NewContext(r.Context(), ticket)))
+		pages.ServeHTTP(w, r.WithContext(limits.NewContext(r.Context(), ticket)))
 	})
 	return s
 }

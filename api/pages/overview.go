@@ -173,9 +173,9 @@ func (p *Handler) downloadOverview(w http.ResponseWriter, r *http.Request, u use
 	name := fmt.Sprintf("overview_%s_%s.xlsx", selected.From.Format(time.DateOnly), selected.To.Format(time.DateOnly))
 	w.Header().Set("Content-Type", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	w.Header().Set("Content-Length", strconv.FormatInt(file.Size, 10))
+	w.Header().Set("Content-Length", strconv.FormatInt(file.Size(), 10))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout))
-	_, _ = io.Copy(w, file) // fails only if the browser has disconnected
+	_, _ = io.Copy(w, file.Reader()) // fails only if the browser has disconnected
 	return nil
 }
 

@@ -33,8 +33,8 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
@@ -155,96 +155,96 @@ type route struct {
 	method  string
 	pattern string
 	role    people.Role
-	class   admission.Class // of the work for the tenant; Page without a tenant
+	class   limits.Class // of the work for the tenant; Page without a tenant
 	handle  handler
 }
 
 func (p *Handler) routes() []route {
 	const t = "/settings/t/{slug}"
 	return []route{
-		{"GET", "/settings/static/*", public, admission.Page, p.static},
-		{"GET", "/settings", signedIn, admission.Page, p.home},
-		{"GET", "/settings/", signedIn, admission.Page, p.home},
-		{"GET", "/settings/sign-in", public, admission.Page, p.showSignIn},
-		{"POST", "/settings/sign-in", public, admission.Page, p.signIn},
-		{"GET", "/settings/sign-out", signedIn, admission.Page, p.showSignOut},
-		{"POST", "/settings/sign-out", public, admission.Page, p.signOut},
-		{"GET", "/settings/link/{token}", public, admission.Page, p.showLink},
-		{"POST", "/settings/link/{token}", public, admission.Page, p.useLink},
-		{"GET", "/settings/password", signedIn, admission.Page, p.showPassword},
-		{"POST", "/settings/password", signedIn, admission.Page, p.changePassword},
+		{"GET", "/settings/static/*", public, limits.Page, p.static},
+		{"GET", "/settings", signedIn, limits.Page, p.home},
+		{"GET", "/settings/", signedIn, limits.Page, p.home},
+		{"GET", "/settings/sign-in", public, limits.Page, p.showSignIn},
+		{"POST", "/settings/sign-in", public, limits.Page, p.signIn},
+		{"GET", "/settings/sign-out", signedIn, limits.Page, p.showSignOut},
+		{"POST", "/settings/sign-out", public, limits.Page, p.signOut},
+		{"GET", "/settings/link/{token}", public, limits.Page, p.showLink},
+		{"POST", "/settings/link/{token}", public, limits.Page, p.useLink},
+		{"GET", "/settings/password", signedIn, limits.Page, p.showPassword},
+		{"POST", "/settings/password", signedIn, limits.Page, p.changePassword},
 
-		{"GET", t, viewer, admission.Read, p.showTenant},
-		{"GET", t + "/confirm", viewer, admission.Page, p.showConfirm},
-		{"POST", t + "/confirm", viewer, admission.Page, p.confirm},
-		{"GET", t + "/overview", viewer, admission.Report, p.showOverview},
-		{"GET", t + "/overview.xlsx", viewer, admission.ReportExport, p.downloadOverview},
-		{"GET", t + "/products", viewer, admission.Read, p.showProducts},
-		{"GET", t + "/products/{id}", viewer, admission.Read, p.showProduct},
-		{"GET", t + "/products.csv", viewer, admission.Export, p.exportProducts("csv")},
-		{"GET", t + "/products.xlsx", viewer, admission.Export, p.exportProducts("xlsx")},
-		{"GET", t + "/orders", viewer, admission.Read, p.showOrders},
-		{"GET", t + "/orders.csv", viewer, admission.Export, p.withRecentPassword(admin, p.exportOrders("csv"))},
-		{"GET", t + "/orders.xlsx", viewer, admission.Export, p.withRecentPassword(admin, p.exportOrders("xlsx"))},
-		{"GET", t + "/order_items.csv", viewer, admission.Export, p.exportOrderItems},
-		{"GET", t + "/refunds.csv", viewer, admission.Export, p.exportRefunds},
-		{"GET", t + "/orders/{number}", viewer, admission.Read, p.showOrder},
-		{"GET", t + "/customers", admin, admission.Read, p.showCustomers},
-		{"GET", t + "/customers.csv", admin, admission.Export, p.withRecentPassword(admin, p.exportCustomers("csv"))},
-		{"GET", t + "/customers.xlsx", admin, admission.Export, p.withRecentPassword(admin, p.exportCustomers("xlsx"))},
-		{"GET", t + "/customers/{id}", admin, admission.Read, p.withCustomer(p.showCustomer)},
-		{"GET", t + "/customers/{id}/data", admin, admission.Export, p.withRecentPassword(admin, p.sendCustomer)},
-		{"GET", t + "/customers/{id}/erase", admin, admission.Read, p.withCustomer(p.showErase)},
-		{"POST", t + "/customers/{id}/erase", admin, admission.Bulk, p.withCustomer(p.eraseCustomer)},
-		{"GET", t + "/archive.zip", admin, admission.Archive, p.withRecentPassword(admin, p.sendArchive)},
-		{"GET", t + "/imports", admin, admission.Read, p.showImports},
-		{"POST", t + "/imports", admin, admission.Bulk, p.upload},
-		{"GET", t + "/imports/{id}", admin, admission.Read, p.showImport},
-		{"GET", t + "/imports/{id}/progress", admin, admission.Read, p.imports().showProgress},
-		{"GET", t + "/imports/{id}/refused", admin, admission.Export, p.downloadRefused},
-		{"POST", t + "/imports/{id}/settings", admin, admission.Write, p.configureImport},
-		{"POST", t + "/imports/{id}/apply", admin, admission.Write, p.imports().apply},
-		{"POST", t + "/imports/{id}/cancel", admin, admission.Write, p.imports().cancel},
-		{"GET", t + "/imports/{id}/undo", admin, admission.Read, p.imports().showUndo},
-		{"POST", t + "/imports/{id}/undo", admin, admission.Write, p.imports().undo},
-		{"GET", t + "/plans", viewer, admission.Read, p.showPlans},
-		{"GET", t + "/plans/{id}", viewer, admission.Read, p.showPlan},
-		{"GET", t + "/plans/{id}/progress", viewer, admission.Read, p.plans().showProgress},
-		{"POST", t + "/plans/{id}/apply", admin, admission.Write, p.plans().apply},
-		{"POST", t + "/plans/{id}/cancel", admin, admission.Write, p.plans().cancel},
-		{"GET", t + "/plans/{id}/undo", admin, admission.Read, p.plans().showUndo},
-		{"POST", t + "/plans/{id}/undo", admin, admission.Write, p.plans().undo},
-		{"GET", t + "/keys", viewer, admission.Settings, p.listKeys},
-		{"GET", t + "/keys/new", admin, admission.Settings, p.showNewKey},
-		{"POST", t + "/keys", admin, admission.Settings, p.createKey},
-		{"GET", t + "/keys/{id}/roll", admin, admission.Settings, p.withKey(p.showRoll)},
-		{"POST", t + "/keys/{id}/roll", admin, admission.Settings, p.withKey(p.rollKey)},
-		{"GET", t + "/keys/{id}/revoke", admin, admission.Settings, p.withKey(p.showRevoke)},
-		{"POST", t + "/keys/{id}/revoke", admin, admission.Settings, p.revokeKey},
-		{"GET", t + "/webhooks", admin, admission.Read, p.listWebhooks},
-		{"GET", t + "/webhooks/new", admin, admission.Read, p.showNewWebhook},
-		{"POST", t + "/webhooks", admin, admission.Write, p.createWebhook},
-		{"GET", t + "/webhooks/{id}", admin, admission.Read, p.showWebhook},
-		{"POST", t + "/webhooks/{id}", admin, admission.Write, p.changeWebhook},
-		{"POST", t + "/webhooks/{id}/state", admin, admission.Write, p.switchWebhook},
-		{"POST", t + "/webhooks/{id}/test", admin, admission.Feed, p.testWebhook},
-		{"POST", t + "/webhooks/{id}/rotate", admin, admission.Write, p.rotateWebhook},
-		{"POST", t + "/webhooks/{id}/replay", admin, admission.Write, p.replayWebhook},
-		{"GET", t + "/webhooks/{id}/delete", admin, admission.Read, p.showDeleteWebhook},
-		{"POST", t + "/webhooks/{id}/delete", admin, admission.Write, p.deleteWebhook},
-		{"GET", t + "/usage", viewer, admission.Report, p.showUsage},
-		{"GET", t + "/members", viewer, admission.Settings, p.listMembers},
-		{"POST", t + "/members", owner, admission.Settings, p.inviteMember},
-		{"GET", t + "/members/{id}", owner, admission.Settings, p.withMember(p.showMember)},
-		{"POST", t + "/members/{id}/role", owner, admission.Settings, p.withMember(p.changeRole)},
-		{"GET", t + "/members/{id}/remove", owner, admission.Settings, p.withMember(p.showRemove)},
-		{"POST", t + "/members/{id}/remove", owner, admission.Settings, p.withMember(p.removeMember)},
-		{"POST", t + "/members/{id}/reset", owner, admission.Settings, p.withMember(p.resetMember)},
-		{"GET", t + "/links/{id}/revoke", owner, admission.Settings, p.showRevokeLink},
-		{"POST", t + "/links/{id}/revoke", owner, admission.Settings, p.revokeLink},
-		{"GET", t + "/audit", admin, admission.Read, p.showAudit},
-		{"GET", t + "/account", viewer, admission.Read, p.showAccount},
-		{"GET", t + "/start", viewer, admission.Read, p.showStart},
+		{"GET", t, viewer, limits.Read, p.showTenant},
+		{"GET", t + "/confirm", viewer, limits.Page, p.showConfirm},
+		{"POST", t + "/confirm", viewer, limits.Page, p.confirm},
+		{"GET", t + "/overview", viewer, limits.Report, p.showOverview},
+		{"GET", t + "/overview.xlsx", viewer, limits.ReportExport, p.downloadOverview},
+		{"GET", t + "/products", viewer, limits.Read, p.showProducts},
+		{"GET", t + "/products/{id}", viewer, limits.Read, p.showProduct},
+		{"GET", t + "/products.csv", viewer, limits.Export, p.exportProducts("csv")},
+		{"GET", t + "/products.xlsx", viewer, limits.Export, p.exportProducts("xlsx")},
+		{"GET", t + "/orders", viewer, limits.Read, p.showOrders},
+		{"GET", t + "/orders.csv", viewer, limits.Export, p.withRecentPassword(admin, p.exportOrders("csv"))},
+		{"GET", t + "/orders.xlsx", viewer, limits.Export, p.withRecentPassword(admin, p.exportOrders("xlsx"))},
+		{"GET", t + "/order_items.csv", viewer, limits.Export, p.exportOrderItems},
+		{"GET", t + "/refunds.csv", viewer, limits.Export, p.exportRefunds},
+		{"GET", t + "/orders/{number}", viewer, limits.Read, p.showOrder},
+		{"GET", t + "/customers", admin, limits.Read, p.showCustomers},
+		{"GET", t + "/customers.csv", admin, limits.Export, p.withRecentPassword(admin, p.exportCustomers("csv"))},
+		{"GET", t + "/customers.xlsx", admin, limits.Export, p.withRecentPassword(admin, p.exportCustomers("xlsx"))},
+		{"GET", t + "/customers/{id}", admin, limits.Read, p.withCustomer(p.showCustomer)},
+		{"GET", t + "/customers/{id}/data", admin, limits.Export, p.withRecentPassword(admin, p.sendCustomer)},
+		{"GET", t + "/customers/{id}/erase", admin, limits.Read, p.withCustomer(p.showErase)},
+		{"POST", t + "/customers/{id}/erase", admin, limits.Bulk, p.withCustomer(p.eraseCustomer)},
+		{"GET", t + "/archive.zip", admin, limits.Archive, p.withRecentPassword(admin, p.sendArchive)},
+		{"GET", t + "/imports", admin, limits.Read, p.showImports},
+		{"POST", t + "/imports", admin, limits.Bulk, p.upload},
+		{"GET", t + "/imports/{id}", admin, limits.Read, p.showImport},
+		{"GET", t + "/imports/{id}/progress", admin, limits.Read, p.imports().showProgress},
+		{"GET", t + "/imports/{id}/refused", admin, limits.Export, p.downloadRefused},
+		{"POST", t + "/imports/{id}/settings", admin, limits.Write, p.configureImport},
+		{"POST", t + "/imports/{id}/apply", admin, limits.Write, p.imports().apply},
+		{"POST", t + "/imports/{id}/cancel", admin, limits.Write, p.imports().cancel},
+		{"GET", t + "/imports/{id}/undo", admin, limits.Read, p.imports().showUndo},
+		{"POST", t + "/imports/{id}/undo", admin, limits.Write, p.imports().undo},
+		{"GET", t + "/plans", viewer, limits.Read, p.showPlans},
+		{"GET", t + "/plans/{id}", viewer, limits.Read, p.showPlan},
+		{"GET", t + "/plans/{id}/progress", viewer, limits.Read, p.plans().showProgress},
+		{"POST", t + "/plans/{id}/apply", admin, limits.Write, p.plans().apply},
+		{"POST", t + "/plans/{id}/cancel", admin, limits.Write, p.plans().cancel},
+		{"GET", t + "/plans/{id}/undo", admin, limits.Read, p.plans().showUndo},
+		{"POST", t + "/plans/{id}/undo", admin, limits.Write, p.plans().undo},
+		{"GET", t + "/keys", viewer, limits.Settings, p.listKeys},
+		{"GET", t + "/keys/new", admin, limits.Settings, p.showNewKey},
+		{"POST", t + "/keys", admin, limits.Settings, p.createKey},
+		{"GET", t + "/keys/{id}/roll", admin, limits.Settings, p.withKey(p.showRoll)},
+		{"POST", t + "/keys/{id}/roll", admin, limits.Settings, p.withKey(p.rollKey)},
+		{"GET", t + "/keys/{id}/revoke", admin, limits.Settings, p.withKey(p.showRevoke)},
+		{"POST", t + "/keys/{id}/revoke", admin, limits.Settings, p.revokeKey},
+		{"GET", t + "/webhooks", admin, limits.Read, p.listWebhooks},
+		{"GET", t + "/webhooks/new", admin, limits.Read, p.showNewWebhook},
+		{"POST", t + "/webhooks", admin, limits.Write, p.createWebhook},
+		{"GET", t + "/webhooks/{id}", admin, limits.Read, p.showWebhook},
+		{"POST", t + "/webhooks/{id}", admin, limits.Write, p.changeWebhook},
+		{"POST", t + "/webhooks/{id}/state", admin, limits.Write, p.switchWebhook},
+		{"POST", t + "/webhooks/{id}/test", admin, limits.Feed, p.testWebhook},
+		{"POST", t + "/webhooks/{id}/rotate", admin, limits.Write, p.rotateWebhook},
+		{"POST", t + "/webhooks/{id}/replay", admin, limits.Write, p.replayWebhook},
+		{"GET", t + "/webhooks/{id}/delete", admin, limits.Read, p.showDeleteWebhook},
+		{"POST", t + "/webhooks/{id}/delete", admin, limits.Write, p.deleteWebhook},
+		{"GET", t + "/usage", viewer, limits.Report, p.showUsage},
+		{"GET", t + "/members", viewer, limits.Settings, p.listMembers},
+		{"POST", t + "/members", owner, limits.Settings, p.inviteMember},
+		{"GET", t + "/members/{id}", owner, limits.Settings, p.withMember(p.showMember)},
+		{"POST", t + "/members/{id}/role", owner, limits.Settings, p.withMember(p.changeRole)},
+		{"GET", t + "/members/{id}/remove", owner, limits.Settings, p.withMember(p.showRemove)},
+		{"POST", t + "/members/{id}/remove", owner, limits.Settings, p.withMember(p.removeMember)},
+		{"POST", t + "/members/{id}/reset", owner, limits.Settings, p.withMember(p.resetMember)},
+		{"GET", t + "/links/{id}/revoke", owner, limits.Settings, p.showRevokeLink},
+		{"POST", t + "/links/{id}/revoke", owner, limits.Settings, p.revokeLink},
+		{"GET", t + "/audit", admin, limits.Read, p.showAudit},
+		{"GET", t + "/account", viewer, limits.Read, p.showAccount},
+		{"GET", t + "/start", viewer, limits.Read, p.showStart},
 	}
 }
 
@@ -276,13 +276,13 @@ const (
 func (p *Handler) serve(route route) http.HandlerFunc {
 	limit := deadline
 	switch route.class {
-	case admission.Bulk:
+	case limits.Bulk:
 		limit = bulkDeadline
-	case admission.Export, admission.ReportExport:
+	case limits.Export, limits.ReportExport:
 		limit = exportDeadline
-	case admission.Archive:
+	case limits.Archive:
 		limit = ArchiveDeadline
-	case admission.Feed:
+	case limits.Feed:
 		limit = webhooks.TestTimeout
 	}
 	return p.withDeadline(limit, func(w http.ResponseWriter, r *http.Request, u user) error {
@@ -317,7 +317,7 @@ func (p *Handler) serve(route route) http.HandlerFunc {
 // can have many users at many addresses.
 func (p *Handler) run(w http.ResponseWriter, r *http.Request, u user, route route) error {
 	if u.Tenant != nil {
-		ticket := admission.FromContext(r.Context())
+		ticket := limits.FromContext(r.Context())
 		if err := ticket.Exchange(r.Context(), u.Tenant.ID.User(), route.class); err != nil {
 			return err
 		}

@@ -1,15 +1,18 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
@@ -17,28 +20,37 @@ import (
 // planKind has the handlers that the pages of imports and of plans share.
 type planKind struct {
 	*Handler
-	jobs    func() *imports.Jobs
+	stored  func() changeplan.Plans
 	section string // of the path
 	page    string // the prefix of templates
 }
 
 func (p *Handler) imports() planKind {
-	return planKind{p, func() *imports.Jobs { return p.Imports }, "/imports/", "import"}
+	return planKind{p, func() changeplan.Plans { return p.Imports.Plans }, "/imports/", "import"}
 }
 
 func (p *Handler) plans() planKind {
-	return planKind{p, func() *imports.Jobs { return &p.Changes.Jobs }, "/plans/", "plan"}
+	return planKind{p, func() changeplan.Plans { return p.Changes.Plans }, "/plans/", "plan"}
+}
+
+// planPage is a plan, also an import, with some of its rows.
+type planPage struct {
+	changeplan.Summary
+	Action  string
+	Rows    []changeplan.Row
+	Pager   pager
+	Running bool
 }
 
 // showProgress returns the state and the progress as JSON, for the script of the page.
 func (k planKind) showProgress(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := k.jobs().Get(r.Context(), u.Tenant.ID, pathID(r))
+	plan, err := k.stored().Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
-	page := importPage{Import: i}
+	page := planPage{Summary: plan}
 	text, err := json.Marshal(map[string]any{
-		"state": i.State, "percent": page.Percent(), "text": page.ProgressText(u.Format),
+		"state": page.State, "percent": page.Percent(), "text": page.ProgressText(u.Format),
 	})
 	if err != nil {
 		return err
@@ -50,24 +62,24 @@ func (k planKind) showProgress(w http.ResponseWriter, r *http.Request, u user) e
 
 func (k planKind) apply(w http.ResponseWriter, r *http.Request, u user) error {
 	skip := r.PostFormValue("skip_changed") != ""
-	return k.after(w, r, u, k.jobs().Apply(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r), skip))
+	return k.after(w, r, u, k.stored().Apply(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r), skip))
 }
 
 func (k planKind) cancel(w http.ResponseWriter, r *http.Request, u user) error {
-	return k.after(w, r, u, k.jobs().Cancel(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+	return k.after(w, r, u, k.stored().Cancel(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
 }
 
 // showUndo asks for a confirmation.
 func (k planKind) showUndo(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := k.jobs().Get(r.Context(), u.Tenant.ID, pathID(r))
+	plan, err := k.stored().Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
-	return k.show(w, http.StatusOK, k.page+"-undo", u, importPage{Import: i})
+	return k.show(w, http.StatusOK, k.page+"-undo", u, plan)
 }
 
 func (k planKind) undo(w http.ResponseWriter, r *http.Request, u user) error {
-	return k.after(w, r, u, k.jobs().Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+	return k.after(w, r, u, k.stored().Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
 }
 
 // after shows the import or the plan, in its new state if another tab, for example, has changed it.
@@ -87,18 +99,20 @@ func (p *Handler) showPlans(w http.ResponseWriter, r *http.Request, u user) erro
 		return err
 	}
 	at := newPager(r, number, listPerPage, list.Total)
-	return p.showList(w, r, "plans", u, at, importsPage{Imports: list.Items, Pager: at})
+	return p.showList(w, r, "plans", u, at, plansPage{Plans: list.Items, Pager: at})
 }
 
 // planActions are what can happen to a row of a plan.
-var planActions = []imports.Action{imports.Created, imports.Updated, imports.Unchanged, imports.Refused}
+var planActions = []changeplan.Action{
+	changeplan.Created, changeplan.Updated, changeplan.Unchanged, changeplan.Refused,
+}
 
 // skippedRows selects the rows that something else has changed.
 const skippedRows = "skipped"
 
 // filterActions selects the rows with the action of the request.
-func (p *importPage) filterActions(r *http.Request, f *imports.RowFilter, actions []imports.Action) {
-	action := imports.Action(r.FormValue("action"))
+func (p *planPage) filterActions(r *http.Request, f *changeplan.RowFilter, actions []changeplan.Action) {
+	action := changeplan.Action(r.FormValue("action"))
 	switch {
 	case slices.Contains(actions, action):
 		f.Action, p.Action = action, string(action)
@@ -109,30 +123,113 @@ func (p *importPage) filterActions(r *http.Request, f *imports.RowFilter, action
 
 // showPlan shows the changes, the progress or the result of a plan.
 func (p *Handler) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := p.Changes.Get(r.Context(), u.Tenant.ID, pathID(r))
+	plan, err := p.Changes.Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
-	page := importPage{Import: i, Running: i.State.IsDue()}
-	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
+	page := planPage{Summary: plan, Running: plan.State.IsDue()}
+	filter := changeplan.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
 	page.filterActions(r, &filter, planActions)
-	var rows paging.List[imports.PlanRow]
 	if !page.Running {
-		if rows, err = p.Changes.Rows(r.Context(), u.Tenant.ID, i.ID, filter); err != nil {
+		if err := page.read(r, p.Changes.Plans, u, filter); err != nil {
 			return err
 		}
 	}
-	page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
 	return p.showList(w, r, "plan", u, page.Pager, page)
 }
 
-// Total is the number of rows.
-func (p importPage) Total() (n int64) {
-	for _, c := range p.Counts {
-		n += c.Created + c.Updated + c.Unchanged + c.Refused + c.Ignored
-	}
-	return n
+// read reads the rows of the page.
+func (p *planPage) read(r *http.Request, plans changeplan.Plans, u user, f changeplan.RowFilter) error {
+	rows, err := plans.Rows(r.Context(), u.Tenant.ID, p.ID, f)
+	p.Rows, p.Pager = rows.Items, newPager(r, f.Page.Number, f.Page.PerPage, rows.Total)
+	return err
 }
 
-// ProductCounts are the numbers of rows of a plan that changes products.
-func (p importPage) ProductCounts() imports.Counts { return p.Counts[imports.Product] }
+// Count returns the number of rows of a kind with an action.
+func (p planPage) Count(kind changeplan.RowKind, action changeplan.Action) int64 {
+	c := p.Counts[kind]
+	return *c.Of(action)
+}
+
+// Changes is the number of rows that the plan writes.
+func (p planPage) Changes() int64 {
+	sum := p.Sum()
+	return sum.Created + sum.Updated
+}
+
+// Percent is the progress of the current work, or -1 if its end is not known.
+func (p planPage) Percent() int64 {
+	switch of := p.Progress.Of; {
+	case of == nil:
+		return -1
+	case *of == 0:
+		return 100
+	default:
+		return p.Progress.Rows * 100 / *of
+	}
+}
+
+// ProgressText returns how many rows are done, in words.
+func (p planPage) ProgressText(f formatter) string {
+	if p.Progress.Of == nil {
+		return f.counted(p.Progress.Rows, "row", "rows") + " read"
+	}
+	return fmt.Sprintf("%s of %s", f.Count(p.Progress.Rows), f.counted(*p.Progress.Of, "row", "rows"))
+}
+
+// Change is a field of a row before and after.
+type change struct{ Field, Old, New string }
+
+// changesOf returns the fields of a row that change, sorted by name. Those of a new row have no old value.
+func changesOf(row changeplan.Row) (all []change) {
+	for _, field := range slices.Sorted(maps.Keys(row.New)) {
+		c := change{strings.ReplaceAll(field, "_", " "), "", cmp.Or(planText(row.New[field]), "none")}
+		if row.Old != nil {
+			c.Old = cmp.Or(planText(row.Old[field]), "none")
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func planText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []any:
+		texts := make([]string, len(v))
+		for i, element := range v {
+			texts[i] = planText(element)
+		}
+		return strings.Join(texts, ", ")
+	case map[string]any: // quantities by warehouse
+		var texts []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			texts = append(texts, name+" "+planText(v[name]))
+		}
+		return strings.Join(texts, ", ")
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[v]
+	}
+	text, _ := json.Marshal(value) // JSON before, so it cannot fail
+	return string(text)
+}
+
+// problemsOf returns the errors of a row as sentences, or which of its fields something else has changed.
+func problemsOf(row changeplan.Row) (all []string) {
+	if row.Kept != nil {
+		all = append(all, "Not written: "+row.Kept.Reason)
+		for _, field := range row.Kept.Fields {
+			all = append(all, field+" has another value")
+		}
+		return all
+	}
+	for _, field := range slices.Sorted(maps.Keys(row.Invalid)) {
+		for _, problem := range row.Invalid[field] {
+			all = append(all, strings.TrimSpace(field+" "+problem))
+		}
+	}
+	return all
+}

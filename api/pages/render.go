@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -73,8 +73,8 @@ var functions = template.FuncMap{
 	"importFormat":  formatName,
 	"importField":   fieldName,
 	"importFields":  mappingFields,
-	"importActions": func() []imports.Action { return importActions },
-	"planActions":   func() []imports.Action { return planActions },
+	"importActions": func() []changeplan.Action { return importActions },
+	"planActions":   func() []changeplan.Action { return planActions },
 	"changes":       changesOf,
 	"problems":      problemsOf,
 	"product": func(slug string, id any, name, sku string) map[string]any {

@@ -130,10 +130,23 @@ func samples() map[string][]any {
 		Mapping: map[string]string{hostile: "sku"}, Examples: map[string][]string{hostile: {hostile}},
 	}
 	planned := importPage{
-		Import: imports.Import{
-			ID: 1, State: changeplan.Planned, Title: hostile, CreatedBy: hostile, CreatedAt: now, PlannedAt: &now,
-			Files: []imports.File{file, {Name: hostile, Problem: hostile}}, Failure: text, ExpiresAt: now,
-			Counts: map[imports.Kind]imports.Counts{imports.Order: {Created: 1, Refused: 2}},
+		planPage: planPage{
+			Summary: changeplan.Summary{
+				Plan: changeplan.Plan{
+					ID: 1, State: changeplan.Planned, Title: hostile, Actor: hostile, CreatedAt: now, PlannedAt: &now,
+					Failure: text, ExpiresAt: now,
+				},
+				Counts: map[imports.Kind]changeplan.Counts{imports.Order: {Created: 1, Refused: 2}},
+			},
+			Rows: []changeplan.Row{{
+				Rows: []changeplan.FileRow{{File: hostile, Line: 2}}, Kind: imports.Order, Key: hostile,
+				Old: map[string]any{"name": hostile}, New: map[string]any{"name": hostile, "tags": []any{hostile, 1}},
+				Action: changeplan.Refused, Notes: []changeplan.Note{{Text: hostile}},
+				Invalid: tenancy.InvalidError{"name": {hostile}},
+			}},
+		},
+		Input: imports.Input{
+			Files: []imports.File{file, {Name: hostile, Problem: hostile}},
 			Totals: []imports.Total{
 				{Month: "2026-03", Channel: text, Theirs: map[string]money.Cents{hostile: 1}}, {Month: "2026-03"},
 			},
@@ -141,11 +154,6 @@ func samples() map[string][]any {
 			Settings: imports.Settings{DateOrder: "dmy", Channel: hostile},
 		},
 		HasTheirs: true, Errors: fieldErrors{"channel": hostile},
-		Rows: []imports.PlanRow{{
-			File: hostile, Line: 2, Kind: imports.Order, Key: hostile, Action: imports.Refused,
-			Old: map[string]any{"name": hostile}, New: map[string]any{"name": hostile, "tags": []any{hostile, 1}},
-			Notes: []string{hostile}, Problems: tenancy.InvalidError{"name": {hostile}},
-		}},
 	}
 	importPages := []any{importPage{}, planned}
 	for _, state := range []changeplan.State{
@@ -213,9 +221,9 @@ func samples() map[string][]any {
 		"import-undo": {importPage{}, planned},
 		"plan":        importPages,
 		"plan-undo":   {importPage{}, planned},
-		"plans":       {importsPage{}, importsPage{Imports: []imports.Import{planned.Import}}},
+		"plans":       {plansPage{}, plansPage{Plans: []changeplan.Plan{planned.Plan}}},
 		"imports": {
-			importsPage{}, importsPage{Imports: []imports.Import{planned.Import}, Errors: fieldErrors{"file": hostile}},
+			plansPage{}, plansPage{Plans: []changeplan.Plan{planned.Plan}, Errors: fieldErrors{"file": hostile}},
 		},
 		"key-new":      {form{}, invalid},
 		"key-revoke":   {revokePage{}, revokePage{key, []webhooks.Webhook{hook}}},
@@ -367,16 +375,17 @@ func TestThePageOfAnImportNamesRowsThatHaveChanged(t *testing.T) {
 	for state, failure := range map[changeplan.State]*string{
 		changeplan.Planned: new("Rows that have changed since the plan: 1."), changeplan.Applied: nil, changeplan.Undone: nil,
 	} {
-		page := importPage{
-			Import: imports.Import{
-				ID: 1, State: state, Failure: failure, AppliedAt: new(time.Now()), HasSkipped: true,
-				Counts: map[imports.Kind]imports.Counts{imports.Product: {Created: 1, Skipped: 1}},
+		page := importPage{planPage: planPage{
+			Summary: changeplan.Summary{
+				Plan: changeplan.Plan{ID: 1, State: state, Failure: failure, AppliedAt: new(time.Now())},
+				Counts: map[imports.Kind]changeplan.Counts{
+					imports.Product: {Created: 1, Skipped: 1},
+				},
 			},
-			Rows: []imports.PlanRow{{
-				Kind: imports.Product, Key: "Q", Action: imports.Created,
-				Changed: &imports.ChangedSince{Reason: "has changed since"},
+			Rows: []changeplan.Row{{
+				Kind: imports.Product, Key: "Q", Action: changeplan.Created, Kept: &tenancy.Kept{Reason: "has changed since"},
 			}},
-		}
+		}}
 		w := httptest.NewRecorder()
 		if err := p.show(w, http.StatusOK, "import", u, page); err != nil {
 			t.Fatal(err)
@@ -409,7 +418,7 @@ func TestThePageOfAnImportHasNoRelativeLinks(t *testing.T) {
 
 func TestChangesOfAPlanAreReadable(t *testing.T) {
 	t.Parallel()
-	row := imports.PlanRow{
+	row := changeplan.Row{
 		Old: map[string]any{"reorder_point": 5.0, "tags": []any{}, "stock": map[string]any{"West": 0.0, "North": 1.0}},
 		New: map[string]any{"reorder_point": nil, "tags": []any{"a", "b"}, "stock": map[string]any{"West": 3.0, "North": 2.0}},
 	}
@@ -419,7 +428,7 @@ func TestChangesOfAPlanAreReadable(t *testing.T) {
 	if got := changesOf(row); !slices.Equal(got, want) {
 		t.Errorf("changes = %q, want %q", got, want)
 	}
-	row = imports.PlanRow{New: map[string]any{"takes_stock": true}}
+	row = changeplan.Row{New: map[string]any{"takes_stock": true}}
 	if got, want := changesOf(row), []change{{"takes stock", "", "yes"}}; !slices.Equal(got, want) {
 		t.Errorf("changes of a new row = %q, want %q", got, want)
 	}
@@ -429,9 +438,10 @@ func TestOneIsSingular(t *testing.T) {
 	t.Parallel()
 	p := New(Options{BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"}})
 	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
-	stopped := importPage{Import: imports.Import{State: changeplan.Cancelled}}
+	var stopped, reading importPage
+	stopped.State = changeplan.Cancelled
 	stopped.Progress.Rows, stopped.Progress.Of = 1, new(int64(1))
-	reading := importPage{Import: imports.Import{State: changeplan.Planning}, Running: true}
+	reading.State, reading.Running = changeplan.Planning, true
 	reading.Progress.Rows = 1
 	for _, page := range []struct {
 		name string
@@ -466,9 +476,12 @@ func TestAPlanWithoutChangesCannotBeApplied(t *testing.T) {
 	for _, page := range []string{"import", "plan"} {
 		for changes := range int64(2) {
 			w := httptest.NewRecorder()
-			if err := p.show(w, http.StatusOK, page, u, importPage{Import: imports.Import{
-				State: changeplan.Planned, Counts: map[imports.Kind]imports.Counts{imports.Product: {Created: changes, Refused: 1}},
-			}}); err != nil {
+			var plan importPage
+			plan.State = changeplan.Planned
+			plan.Counts = map[imports.Kind]changeplan.Counts{
+				imports.Product: {Created: changes, Refused: 1},
+			}
+			if err := p.show(w, http.StatusOK, page, u, plan); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Contains(w.Body.String(), "/apply"); got != (changes > 0) {
@@ -485,10 +498,11 @@ func TestValuesOfAChangeAreIsolated(t *testing.T) {
 	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
 	for _, page := range []string{"import", "plan"} {
 		w := httptest.NewRecorder()
-		if err := p.show(w, http.StatusOK, page, u, importPage{
-			Import: imports.Import{State: changeplan.Planned, Counts: map[imports.Kind]imports.Counts{imports.Product: {Updated: 1}}},
-			Rows:   []imports.PlanRow{{Old: map[string]any{"name": "שולחן"}, New: map[string]any{"name": "מדף"}}},
-		}); err != nil {
+		var plan importPage
+		plan.State = changeplan.Planned
+		plan.Counts = map[imports.Kind]changeplan.Counts{imports.Product: {Updated: 1}}
+		plan.Rows = []changeplan.Row{{Old: map[string]any{"name": "שולחן"}, New: map[string]any{"name": "מדף"}}}
+		if err := p.show(w, http.StatusOK, page, u, plan); err != nil {
 			t.Fatal(err)
 		}
 		if want := "<bdi>שולחן</bdi> → <bdi>מדף</bdi>"; !strings.Contains(w.Body.String(), want) {

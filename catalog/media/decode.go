@@ -44,8 +44,24 @@ var (
 	pngFormat  = format{"PNG", reading(png.Decode), reading(png.DecodeConfig), pngMemory, ofEXIF(pngEXIF)}
 	gifFormat  = format{"GIF", reading(gif.Decode), reading(gif.DecodeConfig), gifMemory, nil}
 	webpFormat = format{"WebP", reading(webp.Decode), reading(webp.DecodeConfig), webpMemory, ofEXIF(webpEXIF)}
-	avifFormat = format{"AVIF", avif.Decode, avif.DecodeConfig, avifMemory, avif.Orientation}
 )
+
+// newAVIFFormat returns a format whose functions use the picture that config opens.
+func newAVIFFormat() format {
+	var p *avif.Picture
+	return format{
+		name:   "AVIF",
+		decode: func([]byte) (image.Image, error) { return p, p.Decode() },
+		config: func(upload []byte) (c image.Config, err error) {
+			if p, err = avif.Open(upload); err == nil {
+				c = p.Config()
+			}
+			return c, err
+		},
+		need:        func([]byte, image.Config) int64 { return p.Memory() + 32<<20 }, // and what compiling the decoder needs
+		orientation: func([]byte) int { return p.Orientation() },
+	}
+}
 
 func ofEXIF(find func([]byte) []byte) func([]byte) int {
 	return func(upload []byte) int { return orientationOf(find(upload)) }
@@ -68,7 +84,7 @@ func detect(upload []byte) (format, error) {
 	case begins("RIFF") && len(upload) > 12 && string(upload[8:12]) == "WEBP":
 		return webpFormat, nil
 	case avif.IsAVIF(upload):
-		return avifFormat, nil
+		return newAVIFFormat(), nil
 	}
 	return format{}, &refusal{"must be a JPEG, PNG, WebP, GIF or AVIF file", true}
 }
@@ -88,7 +104,12 @@ func decode(upload []byte, memory int64) (image.Image, int, error) {
 	}
 	broken := &refusal{reason: "is not a valid " + f.name + " file"}
 	c, err := f.config(upload)
-	if err != nil || c.Width < 1 || c.Height < 1 {
+	switch {
+	case errors.Is(err, avif.ErrUnavailable):
+		return nil, 0, &refusal{"must be a JPEG, PNG, WebP or GIF file: this server cannot decode AVIF files", true}
+	case errors.Is(err, avif.ErrTooLarge):
+		return nil, 0, &refusal{reason: fmt.Sprintf("must have at most %d megapixels", maxPixels/1_000_000)}
+	case err != nil, c.Width < 1, c.Height < 1:
 		return nil, 0, broken
 	}
 	if int64(c.Width)*int64(c.Height) > maxPixels {
@@ -104,9 +125,6 @@ func decode(upload []byte, memory int64) (image.Image, int, error) {
 		return nil, 0, &refusal{reason: fmt.Sprintf("must be a JPEG file with at most %d scans", maxScans)}
 	}
 	original, err := f.decode(upload)
-	if errors.Is(err, avif.ErrUnavailable) {
-		return nil, 0, &refusal{"must be a JPEG, PNG, WebP or GIF file: this server cannot decode AVIF files", true}
-	}
 	if err != nil {
 		return nil, 0, broken
 	}
@@ -177,9 +195,6 @@ func gifMemory(_ []byte, c image.Config) int64 { return int64(c.Width) * int64(c
 
 // webpMemory counts four bytes for each pixel twice, which lossless files and transparency need.
 func webpMemory(_ []byte, c image.Config) int64 { return 8 * int64(c.Width) * int64(c.Height) }
-
-// avifMemory adds what compiling the decoder needs.
-func avifMemory(upload []byte, _ image.Config) int64 { return avif.Memory(upload) + 32<<20 }
 
 // eachJPEGSegment calls f with each segment before the first scan until f returns false.
 func eachJPEGSegment(upload []byte, f func(marker byte, segment []byte) bool) {

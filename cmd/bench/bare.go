@@ -18,8 +18,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -30,8 +30,8 @@ import (
 type bare struct {
 	db      *db.DB
 	limiter *ratelimit.Limiter
-	shares  *admission.Controller // of connections, for writes
-	tenants sync.Map              // tenancy.ID by the SHA-256 of the key
+	shares  *limits.Limits // of connections, for writes
+	tenants sync.Map       // tenancy.ID by the SHA-256 of the key
 }
 
 func (b *bare) admit(s shop) { b.tenants.Store(sha256.Sum256([]byte(s.key)), s.id) }
@@ -40,10 +40,10 @@ func (b *bare) handler() http.Handler {
 	mux := chi.NewMux()
 	mux.Get("/api/products", b.guard(b.list))
 	mux.Get("/api/products/{id}", b.guard(b.byID(bareByID)))
-	mux.Post("/api/products", b.guard(b.share(admission.Write, b.create)))
-	mux.Post("/api/products/bulk", b.guard(b.share(admission.Bulk, b.upsert)))
-	mux.Patch("/api/products/{id}", b.guard(b.share(admission.Write, b.patch)))
-	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.share(admission.Write, b.byID(bareAdd))))
+	mux.Post("/api/products", b.guard(b.share(limits.Write, b.create)))
+	mux.Post("/api/products/bulk", b.guard(b.share(limits.Bulk, b.upsert)))
+	mux.Patch("/api/products/{id}", b.guard(b.share(limits.Write, b.patch)))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.share(limits.Write, b.byID(bareAdd))))
 	return mux
 }
 
@@ -66,7 +66,7 @@ func (b *bare) guard(handle handling) http.HandlerFunc {
 			return
 		}
 		response, err := handle(r, tenant)
-		if errors.Is(err, tenancy.ErrBusy) || errors.Is(err, admission.ErrBusy) {
+		if errors.Is(err, tenancy.ErrBusy) || errors.Is(err, limits.ErrBusy) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -83,10 +83,11 @@ func (b *bare) guard(handle handling) http.HandlerFunc {
 
 // share gives a write as many connections as the service gives a tenant. With more of them, PostgreSQL would commit
 // more transactions at a time, and the ratio would show the size of the share.
-func (b *bare) share(class admission.Class, handle handling) handling {
+func (b *bare) share(class limits.Class, handle handling) handling {
 	return func(r *http.Request, tenant tenancy.ID) (any, error) {
 		ticket := b.shares.Enter(tenant.User(), class)
-		return handle(r.WithContext(admission.NewContext(r.Context(), ticket)), tenant)
+		defer ticket.Close()
+		return handle(r.WithContext(limits.NewContext(r.Context(), ticket)), tenant)
 	}
 }
 

@@ -196,7 +196,7 @@ func generatorVersion(shops []shopSize) string {
 	for _, m := range migrations.All() {
 		io.WriteString(h, m.SQL)
 	}
-	fmt.Fprint(h, shops)
+	fmt.Fprint(h, migrations.CurrentFunctions(), shops)
 	for _, entry := range must(sqlFiles.ReadDir("sql")) {
 		h.Write(must(sqlFiles.ReadFile("sql/" + entry.Name())))
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -25,8 +26,8 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -97,7 +98,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	s.onClose(s.limiter.Close)
 	s.usage = usage.Open(ctx, s.db, logger)
 	s.onClose(s.usage.Close)
-	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
+	s.bare = &bare{db: s.db, limiter: s.limiter, shares: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0))}
 	s.shops = findShops(ctx, d, slugs, func(found shop) string {
 		return createKeys(ctx, d, s.peppers, found.id)[0]
 	})
@@ -145,7 +146,7 @@ func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options
 		Logger:  logger,
 		Version: "bench",
 
-		Admission: admission.New(s.db.MaxConns()),
+		Limits: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0)),
 		Settings: &pages.Options{
 			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
 			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/storeroom/storeroom/catalog/media"
-	"github.com/storeroom/storeroom/cmd/storeroom/ops/attacktest"
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
@@ -18,7 +17,6 @@ import (
 // TestMain runs the program instead of the tests if STOREROOM_TEST_RUN is set. Tests use this to start the program as a
 // child process.
 func TestMain(m *testing.M) {
-	attacktest.Main()
 	if media.IsChild() {
 		os.Exit(media.RunChild())
 	}

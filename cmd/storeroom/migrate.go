@@ -65,10 +65,7 @@ func (c console) migrate(ctx context.Context, cmd *cli.Command) error {
 	result := struct {
 		Version int      `json:"version"`
 		Applied []string `json:"applied"`
-	}{migrations.Latest(), []string{}}
-	for _, m := range applied {
-		result.Applied = append(result.Applied, m.Name)
-	}
+	}{migrations.Latest(), append([]string{}, applied...)}
 	return c.print(cmd, result, func(w io.Writer) {
 		for _, name := range result.Applied {
 			fmt.Fprintln(w, "applied", name)
@@ -79,7 +76,7 @@ func (c console) migrate(ctx context.Context, cmd *cli.Command) error {
 
 // applyMigrations applies the migrations and checks the result as serve does. It uses its own connection, because
 // migrations may exceed the statement timeout of the pool.
-func (c console) applyMigrations(ctx context.Context, url string) ([]migrations.Migration, error) {
+func (c console) applyMigrations(ctx context.Context, url string) ([]string, error) {
 	conn, err := connect(ctx, "DATABASE_ADMIN_URL", url)
 	if err != nil {
 		return nil, err
@@ -90,9 +87,6 @@ func (c console) applyMigrations(ctx context.Context, url string) ([]migrations.
 	}
 	applied, err := migrations.Apply(ctx, conn)
 	if err != nil {
-		return applied, err
-	}
-	if err := migrations.DistributeJoined(ctx, conn); err != nil {
 		return applied, err
 	}
 	problems, err := migrations.Lint(ctx, conn)

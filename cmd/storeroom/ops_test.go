@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -98,13 +97,10 @@ func TestAnOperationsPortInUseIsReported(t *testing.T) {
 	}
 }
 
-// processors is read before another test runs serve in this process, which doubles it.
-var processors = runtime.GOMAXPROCS(0)
-
 func TestTheGoRuntimeIsConfigured(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ variables, want []string }{
-		{nil, []string{fmt.Sprintf("go_processor_limit %d\n", 2*processors), "go_config_gogc_percent 400\n"}},
+		{nil, []string{"go_config_gogc_percent 400\n"}},
 		{
 			[]string{"GOMAXPROCS=3", "GOGC=50", "GOMEMLIMIT=300MiB"},
 			[]string{

@@ -166,7 +166,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	return v
 }
 
-var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, \w+, admission\.\w+, p\.`)
+var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, \w+, limits\.\w+, p\.`)
 
 // settingsRoutes returns the method and the pattern of every page, read from the source of the route table.
 func settingsRoutes(t *testing.T) (all []string) {

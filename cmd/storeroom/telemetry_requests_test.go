@@ -306,14 +306,14 @@ var budgets = []struct {
 	},
 	{"GET /api/imports", testRequest{path: "/api/imports?per_page=100", want: 200}, 1, 4},
 	{"GET /api/imports/{id}", testRequest{path: "/api/imports/{import}", want: 200}, 2, 4},
-	{"GET /api/imports/{id}/rows", testRequest{path: "/api/imports/{import}/rows?kind=order", want: 200}, 4, 6},
+	{"GET /api/imports/{id}/rows", testRequest{path: "/api/imports/{import}/rows?kind=order", want: 200}, 6, 8},
 	{"GET /api/imports/{id}/refused.csv", testRequest{path: "/api/imports/" + big + "/refused.csv", want: 404}, 1, 2},
 	{"POST /api/imports/{id}/cancel", testRequest{path: "/api/imports/{import}/cancel", want: 202}, 10, 15},
 	{"POST /api/imports/{id}/undo", testRequest{path: "/api/imports/{import}/undo", want: 409}, 7, 10},
 	{"POST /api/imports/{id}/apply", testRequest{path: "/api/imports/{import}/apply", body: `{}`, want: 409}, 7, 10},
 	{
 		"PATCH /api/imports/{id}",
-		testRequest{path: "/api/imports/{import}", body: `{"channel":"` + mark + `"}`, want: 409}, 8, 12,
+		testRequest{path: "/api/imports/{import}", body: `{"channel":"` + mark + `"}`, want: 409}, 8, 14,
 	},
 
 	{

@@ -153,6 +153,15 @@ begin
         execute regexp_replace(triggers[i][4], 'EXECUTE FUNCTION [^(]*',
                                format('execute function %I.%I', home, triggers[i][3]));
     end loop;
+    for d in
+        select p.oid::regprocedure as name
+          from pg_proc p
+         where p.pronamespace = home::regnamespace and p.proname <> 'hold'
+           and not exists (select from storeroom_citus.definitions o
+                            where o.kind = 'function' and p.oid::regprocedure::text = home || '.' || o.name)
+    loop
+        execute format('drop function %s', d.name);
+    end loop;
 
     -- The range of a shard never changes: a split makes new shards.
     execute format($function$

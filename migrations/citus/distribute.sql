@@ -263,7 +263,7 @@ select 'grant', p.oid::regprocedure::text, string_agg(a.grantee::regrole::text, 
  group by p.oid;
 
 -- adopt creates these in the schema of each group. The sequences of the coordinator are used no more, so their values
--- do not count.
+-- do not count. A trigger that was replaced has the function of public again, so triggers do.
 do $$
 declare
     d record;
@@ -273,6 +273,8 @@ begin
         insert into storeroom_citus.definitions values (d.kind, d.name, d.definition) on conflict do nothing;
     end loop;
     insert into storeroom_citus.definitions
-    select 'version', '', schema_version() || '-' || md5(string_agg(kind || name || definition, '' order by kind, name))
+    select 'version', '', schema_version() || '-' || md5(string_agg(kind || name || definition, '' order by kind, name)
+                                                         || (select string_agg(pg_get_triggerdef(oid), '' order by oid)
+                                                               from pg_trigger where not tgisinternal))
       from storeroom_citus.definitions;
 end $$;

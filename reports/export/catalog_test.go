@@ -36,7 +36,7 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 		Quantity: 3, WarehouseName: "-main", UPC: new("00012345"), Tags: []string{"+a", "b;c", `d\`},
 		Images: []catalog.Image{{URL: "https://example.com/1"}, {File: "FILE.jpg"}, {URL: "https://example.com/2,3"}},
 	}
-	err := export.CSV(&b, export.Catalog(func(write func(catalog.Product) error) error {
+	err := export.CSV(&b, export.ProductFile.List(func(write func(catalog.Product) error) error {
 		return errors.Join(write(p), write(p))
 	}))
 	if err != nil {
@@ -70,7 +70,7 @@ var bySKU = catalog.Filter{Order: paging.Order{By: "sku"}}
 func (s shop) mustExport(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	err := export.CSV(&b, export.Catalog(func(write func(catalog.Product) error) error {
+	err := export.CSV(&b, export.ProductFile.List(func(write func(catalog.Product) error) error {
 		return s.store.Walk(context.Background(), s.tenant, bySKU, write)
 	}))
 	if err != nil {

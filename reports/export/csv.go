@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy/csvcell"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -35,7 +34,7 @@ func CSV(to io.Writer, s Sheet) error {
 func appendCSV(row []byte, c cell) []byte {
 	switch c.kind {
 	case text:
-		return csvcell.Append(row, csvcell.Guard(c.string))
+		return appendQuoted(row, Guard(c.string))
 	case day, long:
 		return append(row, c.string...)
 	case id, count:
@@ -46,4 +45,14 @@ func appendCSV(row []byte, c cell) []byte {
 		return time.UnixMicro(c.number).UTC().AppendFormat(row, "2006-01-02T15:04:05.000000Z")
 	}
 	return row
+}
+
+// appendQuoted appends a cell to a row, and quotes it if necessary: RFC 4180. encoding/csv would change line breaks.
+func appendQuoted(row []byte, cell string) []byte {
+	if !strings.ContainsAny(cell, "\",\r\n") && strings.TrimSpace(cell) == cell {
+		return append(row, cell...)
+	}
+	row = append(row, '"')
+	row = append(row, strings.ReplaceAll(cell, `"`, `""`)...)
+	return append(row, '"')
 }

@@ -1,4 +1,5 @@
-// Package export writes reports and lists as CSV and XLSX files.
+// Package export writes reports and lists as CSV and XLSX files, and defines the columns of our own files: those of
+// lists and archives, which an import reads.
 //
 // Both formats have the same columns, which are defined once. A CSV file is written
 // while the rows arrive from the database. An XLSX file cannot be read before it is

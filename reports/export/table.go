@@ -111,6 +111,9 @@ type Sheet struct {
 	rows func(write func([]cell) error) error
 }
 
+// Name returns the name of the sheet. In an archive, it is that of the file without .csv.
+func (s Sheet) Name() string { return s.name }
+
 func newSheet[T any](name string, columns []column[T], rows Rows[T]) Sheet {
 	s := Sheet{name: name}
 	for _, c := range columns {

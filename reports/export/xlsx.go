@@ -9,18 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 // MaxRows is the maximum number of rows of a sheet, without its header.
@@ -29,138 +28,40 @@ const MaxRows = excelize.TotalRows - 1
 // ErrTooManyRows means that a report has more than MaxRows rows.
 var ErrTooManyRows = fmt.Errorf("xlsx holds at most %d rows", MaxRows)
 
-// File is a complete workbook. The caller closes it.
-type File struct {
-	*os.File
-	Size int64
-	dir  string
-	disk diskWriter
-	free func() // ends the use of disk; may be nil
-}
+// workbookMemory is what a workbook needs while it is written.
+const workbookMemory = 16 << 20
 
-// Close closes and removes the file.
-func (f *File) Close() error {
-	if f.free != nil {
-		f.free()
-	}
-	f.disk.release()
-	return errors.Join(f.File.Close(), os.RemoveAll(f.dir))
-}
-
-// A workbook needs this much memory and disk while it is written.
-const (
-	workbookMemory = 16 << 20
-	workbookDisk   = 128 << 20
-)
-
-// Workbook takes memory and disk from the budgets of the request in ctx, runs a report and writes its
-// sheets. The file counts as disk until it is closed.
-func Workbook(ctx context.Context, report func(context.Context) ([]Sheet, error)) (*File, error) {
-	ticket := admission.FromContext(ctx)
-	freeMemory, err := ticket.Large(ctx, workbookMemory)
+// Workbook runs a report and writes its sheets as a workbook, within the limits of the request in ctx. The caller closes
+// the file. Workbook returns ErrTooManyRows if a sheet has too many rows, or limits.ErrBusy.
+func Workbook(ctx context.Context, report func(context.Context) ([]Sheet, error)) (*spool.Spool, error) {
+	release, err := limits.FromContext(ctx).Take(ctx, limits.Memory, workbookMemory)
 	if err != nil {
 		return nil, err
 	}
-	defer freeMemory()
-	freeDisk, err := ticket.Disk(ctx, workbookDisk)
-	if err != nil {
-		return nil, err
-	}
-	freeDisk = sync.OnceFunc(freeDisk)
-	defer freeDisk()
+	defer release()
 	sheets, err := report(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := XLSX(ctx, sheets...)
-	if err != nil {
+	file := spool.New(limits.FromContext(ctx))
+	if err := WriteWorkbook(ctx, file, sheets...); err != nil {
+		_ = file.Close() // the first error is returned
 		return nil, err
 	}
-	freeDisk()
-	f.disk.release()
-	if f.free, err = ticket.TryDisk(f.Size); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	file.End(nil)
+	return file, nil
 }
 
-// XLSX writes sheets as a workbook, with a CPU in turns. It returns ErrTooManyRows if one of them has
-// too many rows. An error leaves nothing on disk.
-func XLSX(ctx context.Context, sheets ...Sheet) (_ *File, err error) {
-	f := &File{}
-	if f.dir, err = os.MkdirTemp("", "storeroom-xlsx-"); err != nil {
-		return nil, fmt.Errorf("write a workbook: %w", err)
+// WriteWorkbook writes sheets as a workbook. It returns ErrTooManyRows if one of them has too many rows.
+func WriteWorkbook(ctx context.Context, to io.Writer, sheets ...Sheet) error {
+	if err := writeSheets(ctx, to, sheets); err != nil {
+		return fmt.Errorf("write a workbook: %w", err)
 	}
-	if f.File, err = os.Create(f.dir + "/report.xlsx"); err == nil {
-		ticket := admission.FromContext(ctx)
-		f.disk = diskWriter{to: f.File, ticket: ticket, left: workbookDisk}
-		if err = writeWorkbook(turns{ctx, ticket.Turn(), &f.disk}, sheets); err == nil {
-			f.Size, err = rewind(f.File)
-		}
-	}
-	if err != nil {
-		_ = f.Close() // fails if the file does not exist; the first error is returned
-		return nil, fmt.Errorf("write a workbook: %w", err)
-	}
-	return f, nil
+	return nil
 }
 
-// diskWriter takes more disk from the budget of a request when a file becomes larger than expected.
-type diskWriter struct {
-	to     io.Writer
-	ticket *admission.Ticket // nil has no limits
-	left   int64             // of what was taken
-	taken  []func()          // release it
-}
-
-const diskStep = 16 << 20
-
-// Write implements io.Writer. It returns admission.ErrBusy.
-func (d *diskWriter) Write(b []byte) (int, error) {
-	for d.left -= int64(len(b)); d.left < 0 && d.ticket != nil; d.left += diskStep {
-		release, err := d.ticket.TryDisk(diskStep)
-		if err != nil {
-			return 0, err
-		}
-		d.taken = append(d.taken, release)
-	}
-	return d.to.Write(b)
-}
-
-func (d *diskWriter) release() {
-	for _, release := range d.taken {
-		release()
-	}
-	d.taken = nil
-}
-
-// rewind goes from the end of a file back to its start and returns its size.
-func rewind(file *os.File) (size int64, err error) {
-	if size, err = file.Seek(0, io.SeekCurrent); err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	return size, err
-}
-
-// turns is a writer that uses a CPU in turns.
-type turns struct {
-	ctx  context.Context
-	turn *admission.Turn
-	to   io.Writer
-}
-
-func (t turns) next() error { return t.turn.Next(t.ctx) }
-
-// Write waits for the next turn.
-func (t turns) Write(b []byte) (int, error) {
-	if err := t.next(); err != nil {
-		return 0, err
-	}
-	return t.to.Write(b)
-}
-
-// writeWorkbook writes a workbook. excelize writes everything but the rows, which it would buffer in 16 to 48 MiB.
-func writeWorkbook(to turns, sheets []Sheet) error {
+// writeSheets lets excelize write everything but the rows, which it would buffer in 16 to 48 MiB.
+func writeSheets(ctx context.Context, to io.Writer, sheets []Sheet) error {
 	book := excelize.NewFile()
 	defer book.Close()
 	properties := excelize.DocProperties{Creator: "Storeroom", Created: time.Now().UTC().Format(time.RFC3339)}
@@ -184,14 +85,10 @@ func writeWorkbook(to turns, sheets []Sheet) error {
 		if err != nil {
 			return err
 		}
-		parts[fmt.Sprintf("xl/worksheets/sheet%d.xml", i+1)] = newRowWriter(to, s, styles)
+		parts[fmt.Sprintf("xl/worksheets/sheet%d.xml", i+1)] = newRowWriter(ctx, s, styles)
 	}
 	// By default excelize compresses the complete file in memory.
 	book.SetZipWriter(func(io.Writer) excelize.ZipWriter { return &zipWriter{newZipWriter(to), parts} })
-	defer to.turn.End()
-	if err := to.next(); err != nil {
-		return err
-	}
 	if err := book.Write(io.Discard); err != nil {
 		return err
 	}
@@ -283,7 +180,7 @@ func cut(text string) string {
 
 // rowWriter writes a sheet with its rows.
 type rowWriter struct {
-	turns     turns
+	ctx       context.Context
 	sheet     Sheet
 	styles    [kinds]string // the attributes of cells
 	columns   []string      // the names that a spreadsheet shows
@@ -294,8 +191,8 @@ type rowWriter struct {
 	err       error
 }
 
-func newRowWriter(turns turns, s Sheet, styles styles) *rowWriter {
-	w := &rowWriter{turns: turns, sheet: s}
+func newRowWriter(ctx context.Context, s Sheet, styles styles) *rowWriter {
+	w := &rowWriter{ctx: ctx, sheet: s}
 	for kind, style := range styles {
 		w.styles[kind] = fmt.Sprintf(` s="%d"`, style)
 	}
@@ -328,19 +225,19 @@ func (w *rowWriter) writeRows() error {
 	var batch [][]cell
 	texts := 0 // bytes
 	writeBatch := func() error {
-		defer w.turns.turn.End()
+		release, err := limits.FromContext(w.ctx).Take(w.ctx, limits.CPU, 1)
+		if err != nil {
+			return err
+		}
+		defer release()
 		for _, values := range batch {
-			if err := w.turns.next(); err != nil {
-				return err
-			}
 			w.addRow(values, func(k kind) string { return w.styles[k] })
 		}
 		clear(batch)
 		batch, texts = batch[:0], 0
-		_, err := w.xml.WriteTo(w.to)
+		_, err = w.xml.WriteTo(w.to)
 		return err
 	}
-	w.turns.turn.End() // the rows may have to wait for a connection
 	err := w.sheet.rows(func(values []cell) error {
 		if w.number+len(batch) >= excelize.TotalRows {
 			return ErrTooManyRows

@@ -145,25 +145,16 @@ select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.qua
 		func(i ItemFact) []any { return []any{i.PlacedAt, i.OrderID} }, f)
 }
 
-// RefundFact is a stored refund. Content is the digest of the refund as it was sent.
+// RefundFact is a stored refund with all of its shares. Content is the digest of the refund as it was sent.
 type RefundFact struct {
-	ID          int64
-	OrderNumber string
-	RefundedAt  time.Time
-	Amount      money.Cents
-	Reference   *string
-	Content     []byte
-	Tax         money.Cents
-	Shipping    money.Cents
-	Restock     bool
-	Named       bool
-	StoredShares
+	OrderRefund
+	Content []byte
 }
 
 // EachRefund calls f with every refund, by refunded_at and id.
 func (s *Store) EachRefund(ctx context.Context, tenant tenancy.ID, f func(RefundFact) error) error {
 	return walkAll(ctx, s, tenant, "refunds", `
-select r.id, r.refunded_at, r.amount, r.reference, r.content, coalesce(r.tax, 0) as tax,
+select r.id, r.refunded_at, r.amount, r.reference, r.created_at, r.content, coalesce(r.tax, 0) as tax,
        coalesce(r.shipping, 0) as shipping, r.restock, r.named, s.lines, s.amounts, s.revenues, s.units,
        (select number from orders where tenant_id = $1 and id = r.order_id) as order_number
   from refunds r

@@ -17,19 +17,11 @@ type Cancellation struct {
 	CancelledAt *time.Time // nil is now
 }
 
-// CancelRow is one row of a batch of cancellations. Invalid is as in Row, InPlan as in PlanRefund.
+// CancelRow is one row of a batch of cancellations. Invalid is as in Row, InPlan as in RefundRow.
 type CancelRow struct {
 	Cancellation
 	InPlan  bool                 `json:"-"`
 	Invalid tenancy.InvalidError `json:"-"`
-}
-
-// CancelResult is the outcome of a CancelRow. Unchanged means that the order was already cancelled. If Outcome is
-// Failed, Err is an InvalidError (cancelled_at), or tenancy.ErrNotFound if the order does not exist.
-type CancelResult struct {
-	ID      int64 // of the order
-	Outcome Outcome
-	Err     error
 }
 
 // Cancel removes an order and its refunds from the rollups of their days, at the given time or now. Cancelling a
@@ -46,7 +38,7 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 }
 
 // cancel cancels orders in one transaction. An invalid row does not affect the others.
-func (s *Store) cancel(ctx context.Context, tenant tenancy.ID, rows []CancelRow) ([]CancelResult, error) {
+func (s *Store) cancel(ctx context.Context, tenant tenancy.ID, rows []CancelRow) ([]Result, error) {
 	b := newCancelBatch(tenant, rows, time.Now())
 	b.taken.by = s.by
 	err := s.db.UpdateInParts(ctx, tenant, b.read, b.write)
@@ -61,7 +53,7 @@ type cancelBatch struct {
 	facts   orderFacts
 	taken   takenStock
 	locked  bool // the products of taken are locked
-	results []CancelResult
+	results []Result
 }
 
 func newCancelBatch(tenant tenancy.ID, rows []CancelRow, now time.Time) *cancelBatch {
@@ -84,7 +76,7 @@ type cancelled struct {
 
 // decide sets the results, and returns the orders to cancel, and all orders that exist.
 func (b *cancelBatch) decide() (orders []cancelled, all []*orderFact) {
-	b.results = make([]CancelResult, len(b.rows))
+	b.results = make([]Result, len(b.rows))
 	byNumber := b.facts.byNumber()
 	for i, row := range b.rows {
 		result, invalid := &b.results[i], row.Invalid.Clone()
@@ -96,15 +88,15 @@ func (b *cancelBatch) decide() (orders []cancelled, all []*orderFact) {
 		}
 		switch {
 		case o == nil:
-			*result = CancelResult{0, Failed, tenancy.ErrNotFound}
+			*result = Result{Outcome: Failed, Err: tenancy.ErrNotFound}
 			continue
 		case len(invalid) > 0:
-			*result = CancelResult{o.ID, Failed, invalid}
+			*result = Result{ID: o.ID, Outcome: Failed, Err: invalid}
 			continue
 		case o.CancelledAt != nil:
-			*result = CancelResult{o.ID, Unchanged, nil}
+			*result = Result{ID: o.ID, Outcome: Unchanged} // it was cancelled before
 		default:
-			*result = CancelResult{o.ID, Created, nil}
+			*result = Result{ID: o.ID, Outcome: Created}
 			o.CancelledAt = &at
 			orders = append(orders, cancelled{o, at})
 		}

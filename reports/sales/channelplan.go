@@ -38,11 +38,9 @@ func (c Channel) stock() StockSettings {
 // PlannedChannel is what EnsureChannels would do with a channel: Created, Updated, Unchanged, or Failed with an
 // InvalidError (identifier, label).
 type PlannedChannel struct {
-	Channel
-	Old                *string        // the stored label, or nil if the channel does not exist
-	OldStock, NewStock *StockSettings // nil unless they change
-	Outcome            Outcome
-	Err                error
+	ChannelChange
+	Outcome Outcome
+	Err     error
 }
 
 // PlanChannels returns what EnsureChannels would do, and writes nothing. If WhenShort is set, the stock settings change
@@ -68,7 +66,7 @@ func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []
 		if len(invalid) == 0 {
 			checkText(&c.Label, "label", invalid, tenancy.Label, 255)
 		}
-		p := PlannedChannel{Channel: c, Old: old, Outcome: Updated, Err: invalid.Err()}
+		p := PlannedChannel{ChannelChange{Identifier: c.Identifier, Old: old, New: c.Label}, Updated, invalid.Err()}
 		before, exists := settings[c.Identifier]
 		if !exists {
 			before = StockSettings{WhenShort: Refuse}

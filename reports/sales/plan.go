@@ -64,14 +64,8 @@ func (s *Store) PlanOrders(ctx context.Context, tenant tenancy.ID, rows []Row) (
 // ApplyOrders is Ingest in a shared transaction. It records the orders that it creates for Remove.
 func (s *Store) ApplyOrders(ctx context.Context, tenant tenancy.ID, plan PlanID, rows []Row) ([]Result, error) {
 	results, err := s.storeAll(ctx, newOrderBatch(tenant, rows, time.Now()))
-	var created []int64
-	for _, r := range results {
-		if r.Outcome == Created {
-			created = append(created, r.ID)
-		}
-	}
 	if err == nil {
-		err = s.record(ctx, tenant, plan, "orders", created)
+		err = s.record(ctx, tenant, plan, "orders", CreatedIDs(results))
 	}
 	return results, err
 }
@@ -88,15 +82,9 @@ func (s *Store) record(ctx context.Context, tenant tenancy.ID, plan PlanID, tabl
 	return nil
 }
 
-// PlanRefund is a RefundRow. InPlan means that an earlier row of the plan creates the order.
-type PlanRefund struct {
-	RefundRow
-	InPlan bool
-}
-
 // PlanRefunds returns what Refund would do. It writes nothing. ExceedsPaid is false if the order is in the plan.
-func (s *Store) PlanRefunds(ctx context.Context, tenant tenancy.ID, rows []PlanRefund) ([]RefundResult, error) {
-	b := newRefundBatch(tenant, column(rows, func(r PlanRefund) RefundRow { return r.RefundRow }), time.Now())
+func (s *Store) PlanRefunds(ctx context.Context, tenant tenancy.ID, rows []RefundRow) ([]Result, error) {
+	b := newRefundBatch(tenant, rows, time.Now())
 	err := s.db.Run(ctx, tenant, b.read)
 	if err == nil {
 		stored := b.facts.byNumber()
@@ -111,7 +99,7 @@ func (s *Store) PlanRefunds(ctx context.Context, tenant tenancy.ID, rows []PlanR
 	if err != nil {
 		return nil, fmt.Errorf("plan %d refunds: %w", len(rows), err)
 	}
-	return column(b.rows, func(r *refundRow) RefundResult {
+	return column(b.rows, func(r *refundRow) Result {
 		if r.result.Outcome == Created {
 			r.result.ID = 0
 		}
@@ -120,24 +108,16 @@ func (s *Store) PlanRefunds(ctx context.Context, tenant tenancy.ID, rows []PlanR
 }
 
 // ApplyRefunds is Refund in a shared transaction. It records the refunds that it creates for Remove.
-func (s *Store) ApplyRefunds(
-	ctx context.Context, tenant tenancy.ID, plan PlanID, rows []RefundRow,
-) ([]RefundResult, error) {
+func (s *Store) ApplyRefunds(ctx context.Context, tenant tenancy.ID, plan PlanID, rows []RefundRow) ([]Result, error) {
 	results, err := s.Refund(ctx, tenant, rows)
-	var created []int64
-	for _, r := range results {
-		if r.Outcome == Created {
-			created = append(created, r.ID)
-		}
-	}
 	if err == nil {
-		err = s.record(ctx, tenant, plan, "refunds", created)
+		err = s.record(ctx, tenant, plan, "refunds", CreatedIDs(results))
 	}
 	return results, err
 }
 
 // PlanCancellations returns what ApplyCancellations would do. It writes nothing.
-func (s *Store) PlanCancellations(ctx context.Context, tenant tenancy.ID, rows []CancelRow) ([]CancelResult, error) {
+func (s *Store) PlanCancellations(ctx context.Context, tenant tenancy.ID, rows []CancelRow) ([]Result, error) {
 	b := newCancelBatch(tenant, rows, time.Now())
 	if err := s.db.Run(ctx, tenant, b.read); err != nil {
 		return nil, fmt.Errorf("plan %d cancellations: %w", len(rows), err)
@@ -149,7 +129,7 @@ func (s *Store) PlanCancellations(ctx context.Context, tenant tenancy.ID, rows [
 // ApplyCancellations cancels orders in a shared transaction, and records the cancellations for Remove.
 func (s *Store) ApplyCancellations(
 	ctx context.Context, tenant tenancy.ID, plan PlanID, rows []CancelRow,
-) ([]CancelResult, error) {
+) ([]Result, error) {
 	rows = slices.Clone(rows)
 	for i := range rows {
 		rows[i].InPlan = false // the order exists now
@@ -158,11 +138,5 @@ func (s *Store) ApplyCancellations(
 	if err != nil {
 		return nil, fmt.Errorf("cancel %d orders: %w", len(rows), err)
 	}
-	var created []int64
-	for _, r := range results {
-		if r.Outcome == Created {
-			created = append(created, r.ID)
-		}
-	}
-	return results, s.record(ctx, tenant, plan, "cancellations", created)
+	return results, s.record(ctx, tenant, plan, "cancellations", CreatedIDs(results))
 }

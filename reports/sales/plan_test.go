@@ -65,7 +65,7 @@ type file struct {
 	channels      []sales.Channel
 	customers     []sales.Customer
 	orders        []sales.Row
-	refunds       []sales.PlanRefund
+	refunds       []sales.RefundRow
 	cancellations []sales.CancelRow
 }
 
@@ -128,7 +128,7 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 		var labels []sales.ChannelChange
 		for _, c := range channels {
 			if c.Outcome == sales.Created || c.Outcome == sales.Updated {
-				labels = append(labels, sales.ChannelChange{Identifier: c.Identifier, Old: c.Old, New: c.Label})
+				labels = append(labels, c.ChannelChange)
 			}
 		}
 		written, err := s.store.ApplyChannels(ctx, s.tenant, stored(t, labels))
@@ -169,12 +169,8 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 		return err
 	})
 	s.mustShare(t, func(ctx context.Context) error {
-		var rows []sales.RefundRow
-		for _, r := range f.refunds {
-			rows = append(rows, r.RefundRow)
-		}
 		var facts sales.Facts
-		results, err := s.store.ApplyRefunds(ctx, s.tenant, applied.id, rows)
+		results, err := s.store.ApplyRefunds(ctx, s.tenant, applied.id, f.refunds)
 		if err != nil {
 			return err
 		}
@@ -304,7 +300,7 @@ func drawFile(r *rapid.T, label string) (f file) {
 		amount := money.Cents(rapid.IntRange(0, 50).Draw(r, "amount"))
 		refund := refundOf(numbers.Draw(r, "refunded"), amount, fmt.Sprint("r", n))
 		refund.RefundedAt = new(noon.AddDate(0, 0, rapid.IntRange(-40, 0).Draw(r, "refund day")))
-		f.refunds = append(f.refunds, sales.PlanRefund{RefundRow: sales.RefundRow{Refund: refund}})
+		f.refunds = append(f.refunds, sales.RefundRow{Refund: refund})
 	}
 	for range rapid.IntRange(0, 2).Draw(r, label+" cancellations") {
 		f.cancellations = append(f.cancellations, sales.CancelRow{
@@ -362,7 +358,7 @@ func (s *shop) direct(t testing.TB, f file) (outcomes []string) {
 		outcomes = append(outcomes, outcome(r.Outcome, r.Err))
 	}
 	for _, r := range f.refunds {
-		results, err := s.store.Refund(t.Context(), s.tenant, []sales.RefundRow{r.RefundRow})
+		results, err := s.store.Refund(t.Context(), s.tenant, []sales.RefundRow{r})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +462,7 @@ func TestUndoKeepsOrdersWithOtherFacts(t *testing.T) {
 		f.orders = append(f.orders, sales.Row{Order: o})
 	}
 	for _, r := range []sales.Refund{refundOf("refunded", 5, "ours"), refundOf("refunded and cancelled", 5, "ours")} {
-		f.refunds = append(f.refunds, sales.PlanRefund{RefundRow: sales.RefundRow{Refund: r}})
+		f.refunds = append(f.refunds, sales.RefundRow{Refund: r})
 	}
 	f.cancellations = []sales.CancelRow{{Cancellation: sales.Cancellation{OrderNumber: "refunded and cancelled"}}}
 	_, applied := s.mustImport(t, f, func() {})
@@ -521,7 +517,7 @@ func TestUndoOfRefundsAndCancellationsOfEarlierOrders(t *testing.T) {
 	s.mustRefund(t, refundOf("A", 3, "theirs"))
 	before := s.contents(t, super)
 	_, applied := s.mustImport(t, file{
-		refunds: []sales.PlanRefund{{RefundRow: sales.RefundRow{Refund: refundOf("A", 5, "ours")}}},
+		refunds: []sales.RefundRow{{Refund: refundOf("A", 5, "ours")}},
 		cancellations: []sales.CancelRow{
 			{Cancellation: sales.Cancellation{OrderNumber: "A"}}, {Cancellation: sales.Cancellation{OrderNumber: "B"}},
 		},

@@ -19,7 +19,7 @@ import (
 // Refund stores the new refunds of rows in one transaction. An invalid row does not affect the others, and a refund
 // whose reference its order already has counts once. Refunds above what was paid are accepted; refunds of a cancelled
 // order do not count in reports.
-func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow) ([]RefundResult, error) {
+func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow) ([]Result, error) {
 	b := newRefundBatch(tenant, rows, time.Now())
 	if slices.ContainsFunc(rows, func(r RefundRow) bool { return r.Restock }) {
 		b.taken.by = s.by
@@ -31,7 +31,7 @@ func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow)
 	if err != nil {
 		return nil, fmt.Errorf("store %d refunds: %w", len(rows), err)
 	}
-	return column(b.rows, func(r *refundRow) RefundResult { return r.result }), nil
+	return column(b.rows, func(r *refundRow) Result { return r.result }), nil
 }
 
 // refundBatch holds the rows of a call of Refund, and the rows of the database that
@@ -54,7 +54,7 @@ type refundRow struct {
 	Refund
 	digest  []byte
 	invalid tenancy.InvalidError
-	result  RefundResult
+	result  Result
 	orderID int64
 	at      time.Time // RefundedAt or now
 
@@ -141,9 +141,9 @@ func (b *refundBatch) decide() (*refundWriter, error) {
 		o := orders[r.OrderNumber]
 		switch {
 		case o == nil:
-			r.result = RefundResult{Outcome: Failed, Err: tenancy.ErrNotFound}
+			r.result = Result{Outcome: Failed, Err: tenancy.ErrNotFound}
 		case len(r.invalid) > 0:
-			r.result = RefundResult{Outcome: Failed, Err: r.invalid}
+			r.result = Result{Outcome: Failed, Err: r.invalid}
 		default:
 			r.result = w.add(b.ids[i].ID, o, r)
 		}
@@ -181,7 +181,7 @@ type refundKey struct {
 	reference string
 }
 
-func (w *refundWriter) add(id int64, o *orderFact, r *refundRow) RefundResult {
+func (w *refundWriter) add(id int64, o *orderFact, r *refundRow) Result {
 	if r.Reference != nil {
 		if existing, exists := w.existing[refundKey{o.ID, *r.Reference}]; exists {
 			return r.resent(existing, o)
@@ -194,11 +194,11 @@ func (w *refundWriter) add(id int64, o *orderFact, r *refundRow) RefundResult {
 	}
 	if !o.assumed {
 		if invalid := r.checkLines(w.lines[o.ID], w.returned[o.ID]); len(invalid) > 0 {
-			return RefundResult{Outcome: Failed, Err: invalid}
+			return Result{Outcome: Failed, Err: invalid}
 		}
 	}
 	w.keep(id, o, r)
-	return RefundResult{ID: id, Outcome: Created, ExceedsPaid: o.Refunded > o.Paid()}
+	return Result{ID: id, Outcome: Created, ExceedsPaid: o.Refunded > o.Paid()}
 }
 
 // keep adds a refund and its shares to what is inserted.
@@ -232,12 +232,12 @@ func (w *refundWriter) keep(id int64, o *orderFact, r *refundRow) {
 }
 
 // resent returns the result of a refund whose reference already exists.
-func (r *refundRow) resent(existing existingRefund, o *orderFact) RefundResult {
+func (r *refundRow) resent(existing existingRefund, o *orderFact) Result {
 	if !bytes.Equal(existing.Content, r.digest) {
 		err := tenancy.InvalidError{"reference": {differentContent}}
-		return RefundResult{ID: existing.ID, Outcome: Failed, Err: err}
+		return Result{ID: existing.ID, Outcome: Failed, Err: err}
 	}
-	return RefundResult{ID: existing.ID, Outcome: Unchanged, ExceedsPaid: o.Refunded > o.Paid()}
+	return Result{ID: existing.ID, Outcome: Unchanged, ExceedsPaid: o.Refunded > o.Paid()}
 }
 
 func (w *refundWriter) queue(q *pgx.Batch, tenant tenancy.ID) {

@@ -17,7 +17,7 @@ func refundOf(number string, amount money.Cents, reference string) sales.Refund 
 	return sales.Refund{OrderNumber: number, Amount: amount, RefundedAt: new(noon.AddDate(0, 1, 0)), Reference: &reference}
 }
 
-func (s *shop) mustRefund(t testing.TB, refunds ...sales.Refund) []sales.RefundResult {
+func (s *shop) mustRefund(t testing.TB, refunds ...sales.Refund) []sales.Result {
 	t.Helper()
 	rows := make([]sales.RefundRow, len(refunds))
 	for i, r := range refunds {

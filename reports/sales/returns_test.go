@@ -262,9 +262,7 @@ func TestTheEarlierReleaseUndoesReturns(t *testing.T) {
 	before := returns(t, d, s)
 	f := file{cancellations: []sales.CancelRow{{Cancellation: sales.Cancellation{OrderNumber: "1", CancelledAt: &noon}}}}
 	for n := range 6 {
-		f.refunds = append(f.refunds, sales.PlanRefund{RefundRow: sales.RefundRow{
-			Refund: refundOf(fmt.Sprint(n), money.Cents(10+n), "import"),
-		}})
+		f.refunds = append(f.refunds, sales.RefundRow{Refund: refundOf(fmt.Sprint(n), money.Cents(10+n), "import")})
 	}
 	_, applied := s.mustImport(t, f, func() {})
 	s.mustAgree(t)
@@ -361,7 +359,7 @@ func TestRefundsNameItems(t *testing.T) {
 			o := order("A", sales.Item{SKU: "TEA", Quantity: 3, UnitPrice: 1000}, sales.Item{SKU: "odd", Quantity: 1, UnitPrice: 3000})
 			o.TaxTotal, o.ShippingTotal = amount(600), amount(400)
 			s.mustIngest(t, o)
-			var result sales.RefundResult
+			var result sales.Result
 			for i, r := range test.refunds {
 				r.OrderNumber, r.Reference = "A", new(fmt.Sprint(i))
 				result = s.mustRefund(t, r)[0]

@@ -122,13 +122,25 @@ type Row struct {
 	MoreInvalid bool // Invalid lacks some errors
 }
 
-// Result is the outcome of a Row. Err is an InvalidError or a StockError if Outcome is Failed.
+// Result is the outcome of a Row, a RefundRow or a CancelRow. If Outcome is Failed, Err is an InvalidError, the StockError
+// of a Row, or tenancy.ErrNotFound if the order of the others does not exist.
 type Result struct {
-	Number  string
-	ID      int64
-	Outcome Outcome
-	Short   bool // the order was created and took less from stock than it has items
-	Err     error
+	Number      string // of a Row
+	ID          int64  // of the order or the refund
+	Outcome     Outcome
+	Short       bool // the order was created and took less from stock than it has items
+	ExceedsPaid bool // the order's refunds are now more than its revenue, tax and shipping
+	Err         error
+}
+
+// CreatedIDs returns the ids of rows that were created.
+func CreatedIDs(results []Result) (ids []int64) {
+	for _, r := range results {
+		if r.Outcome == Created {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
 }
 
 // Refund is money that is returned for an order.
@@ -164,19 +176,12 @@ type RefundItem struct {
 // RestockItem is a part of an item that a refund returns to stock.
 type RestockItem struct{ Line, Quantity int64 }
 
-// RefundRow is one refund of a batch. Invalid is as in Row.
+// RefundRow is one refund of a batch. InPlan means that an earlier row of the plan creates the order. Invalid is as in
+// Row.
 type RefundRow struct {
 	Refund
+	InPlan  bool
 	Invalid tenancy.InvalidError
-}
-
-// RefundResult is the outcome of a RefundRow. If Outcome is Failed, Err is an
-// InvalidError, or tenancy.ErrNotFound if the order does not exist.
-type RefundResult struct {
-	ID          int64
-	Outcome     Outcome
-	ExceedsPaid bool // the order's refunds are now more than its revenue, tax and shipping
-	Err         error
 }
 
 // StoredOrder is a stored order.

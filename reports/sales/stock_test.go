@@ -212,7 +212,7 @@ func TestRefundsAndACancellationReturnWhatWasTaken(t *testing.T) {
 	in := func(n int32) map[int64]int32 {
 		return map[int64]int32{mug.WarehouseID: n}
 	}
-	refund := func(reference string, items ...sales.RestockItem) sales.RefundResult {
+	refund := func(reference string, items ...sales.RestockItem) sales.Result {
 		r := refundOf("A", 100, reference)
 		r.Restock, r.RestockItems = true, items
 		results, err := s.withStock().Refund(t.Context(), s.tenant, []sales.RefundRow{{Refund: r}})
@@ -583,7 +583,7 @@ func (m *stockModel) step(r *rapid.T) {
 			catalog.AdjustRequest{Type: catalog.Value("add"), Quantity: catalog.Value(int64(2))}, nil)
 	default:
 		refund := m.refund(r, kind, number)
-		var results []sales.RefundResult
+		var results []sales.Result
 		results, err = store.Refund(ctx, m.shop.tenant, []sales.RefundRow{{Refund: refund}})
 		if err == nil {
 			err = results[0].Err
@@ -756,9 +756,7 @@ func TestAChannelOfAnArchiveTakesStock(t *testing.T) {
 	var changes []sales.ChannelChange
 	for _, p := range planned {
 		if p.Outcome != sales.Unchanged {
-			changes = append(changes, sales.ChannelChange{
-				Identifier: p.Identifier, Old: p.Old, New: p.Label, OldStock: p.OldStock, NewStock: p.NewStock,
-			})
+			changes = append(changes, p.ChannelChange)
 		}
 	}
 	if written, err := s.store.ApplyChannels(t.Context(), s.tenant, changes); err != nil || slices.Contains(written, false) {

@@ -13,6 +13,9 @@
 //	applied, and cancelled or failed with applied parts → undoing → undone
 //	failed        → applying
 //
+// A Kind computes the parts of its plans, and applies and undoes them. This package stores plans, shows their rows and
+// carries them out, whatever their kind is.
+//
 // A worker claims a plan for ten seconds and extends the claim with each part. A tenant has one plan with a worker at a
 // time. An instance has two workers: the second one computes and compares plans that take longer than the turn of a
 // tenant. tenants.due_change_plans lets them find work without a query for every tenant.
@@ -33,7 +36,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
-	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // maxAgeDays is how long after its creation a plan can be applied: the pictures of an import are kept for nine days.
@@ -60,9 +63,6 @@ type Plan struct {
 // IsOld reports whether the plan can no longer be applied.
 func (p Plan) IsOld() bool { return time.Since(p.CreatedAt) > maxAgeDays*24*time.Hour }
 
-// Counts are the numbers of rows by what happens to them.
-type Counts struct{ Created, Updated, Unchanged, Refused, Ignored int32 }
-
 // Rules are what differs between kinds.
 type Rules struct {
 	UndoDays int // how long a plan can be undone
@@ -71,15 +71,16 @@ type Rules struct {
 	MaxUnfinished int
 	TooMany       LimitError // the error above MaxUnfinished
 	KeepsFiles    bool       // until the plan is applied, for PlanAgain
+	// Release deletes what a cancelled plan has reserved. It may be nil.
+	Release func(ctx context.Context, tenant tenancy.ID, plan Plan) error
 }
 
-// Kind computes what the rows of parts mean.
+// Kind plans, applies and undoes the plans of one kind.
 type Kind interface {
 	Rules() Rules
-	// PlanFiles computes the parts of a plan from its files, calls add with each, and writes nothing else. It returns
-	// the new details of the plan, and false if a user must answer questions about the files. A Failure is shown to the
-	// user.
-	PlanFiles(ctx context.Context, tenant tenancy.ID, plan Plan, files fs.FS, add func(Part) error) (
+	// Plan computes the parts of a plan from its files, calls add with each, and writes nothing else. It returns the new
+	// details of the plan, and false if a user must answer questions about the files. A Failure is shown to the user.
+	Plan(ctx context.Context, tenant tenancy.ID, plan Plan, files fs.FS, add func(Part) error) (
 		details []byte, complete bool, err error)
 	// Changed returns the rows that something else has changed since the plan. It writes nothing.
 	Changed(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) ([]tenancy.Kept, error)
@@ -92,6 +93,9 @@ type Kind interface {
 // Store reads and writes the plans of all tenants. It is safe for concurrent use. All its workers claim plans under
 // the same id.
 type Store struct {
+	// Limits divides what workers use among tenants. Without it they have no limits.
+	Limits *limits.Limits
+
 	db     *db.DB
 	kinds  map[string]Kind
 	worker [16]byte
@@ -181,25 +185,6 @@ const selectPlan = `
 	select ` + planColumns + `
 	  from change_plans
 	 where tenant_id = $1 and id = $2`
-
-// List returns a page of the plans of a kind, the newest first.
-func (s *Store) List(ctx context.Context, tenant tenancy.ID, kind string, p paging.Page) (paging.List[Plan], error) {
-	var plans []Plan
-	var counts []struct{ Count int64 }
-	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		db.QueueRows(b, &counts, `select count(*) from change_plans where tenant_id = $1 and kind = $2`, tenant, kind)
-		db.QueueRows(b, &plans, `
-			select `+planColumns+`
-			  from change_plans
-			 where tenant_id = $1 and kind = $2
-			 order by id desc
-			 limit $3 offset $4`, tenant, kind, p.PerPage, (p.Number-1)*p.PerPage)
-	})
-	if err != nil {
-		return paging.List[Plan]{}, wrap(err, "list plans")
-	}
-	return paging.List[Plan]{Items: plans, Total: counts[0].Count}, nil
-}
 
 func wrap(err error, format string, args ...any) error {
 	if err == nil {

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
@@ -32,12 +30,12 @@ type names struct {
 	// Each may be nil. hurt is called after a part has written.
 	hurt    func(ctx context.Context, part changeplan.Part) error
 	changed []tenancy.Kept
-	skips   int32 // the rows that Apply skips in each part
+	skips   int64 // the rows that Apply skips in each part
 	plans   func(ctx context.Context, tenant tenancy.ID)
 }
 
-// PlanFiles adds one part for each line of the files. A line "?" means that the user must say more.
-func (n *names) PlanFiles(
+// Plan adds one part for each line of the files. A line "?" means that the user must say more.
+func (n *names) Plan(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
 ) ([]byte, bool, error) {
 	if n.plans != nil {
@@ -115,7 +113,9 @@ func (n *names) write(
 		err = n.hurt(ctx, part)
 	}
 	if n.skips > 0 {
-		return changeplan.Result{Skipped: n.skips, Data: []byte(`{"Kept":[{"key":"A","reason":"has changed since"}]}`)}, err
+		return changeplan.Result{
+			Counts: changeplan.Counts{Skipped: n.skips}, Data: []byte(`{"Kept":[{"key":"A","reason":"has changed since"}]}`),
+		}, err
 	}
 	return changeplan.Result{Counts: changeplan.Counts{Created: 1}, Data: []byte(`"done"`)}, err
 }
@@ -130,14 +130,14 @@ type setup struct {
 	*dbtest.Database
 	tenant tenancy.ID
 	kind   *names
-	*changeplan.Store
+	changeplan.Plans
 }
 
 func newSetup(t *testing.T) setup {
 	t.Helper()
 	d := dbtest.New(t)
 	kind := &names{db: d.DB}
-	return setup{d, d.MustTenant(t, "acme").ID, kind, newStore(d, kind)}
+	return setup{d, d.MustTenant(t, "acme").ID, kind, newStore(d, kind).Of("names")}
 }
 
 func newStore(d *dbtest.Database, kind *names) *changeplan.Store {
@@ -411,7 +411,8 @@ func TestACancelledPlanGetsNoParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddPart(t.Context(), s.tenant, id, changeplan.Part{Kind: "name", Rows: []byte(`a`)}); !errors.Is(err, changeplan.ErrState) {
+	part := changeplan.Part{Kind: "name", Rows: []byte(`a`)}
+	if err := s.AddPart(t.Context(), s.tenant, id, part); !errors.Is(err, changeplan.ErrState) {
 		t.Errorf("AddPart without a claim = %v, want ErrState", err)
 	}
 	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
@@ -420,7 +421,7 @@ func TestACancelledPlanGetsNoParts(t *testing.T) {
 	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddPart(t.Context(), s.tenant, id, changeplan.Part{Kind: "name", Rows: []byte(`a`)}); !errors.Is(err, changeplan.ErrState) {
+	if err := s.AddPart(t.Context(), s.tenant, id, part); !errors.Is(err, changeplan.ErrState) {
 		t.Errorf("AddPart to a cancelled plan = %v, want ErrState", err)
 	}
 }
@@ -492,7 +493,8 @@ func TestExpiredPlansAreDeleted(t *testing.T) {
 	running = s.mustPlan(t, s.tenant, 1)
 	s.mustApply(t, running, true)
 	if _, err := s.MustSuper(t).Exec(t.Context(), `
-		update change_plans set expires_at = now() - interval '1 s'; update tenants set delete_plans_at = now()`); err != nil {
+		update change_plans set expires_at = now() - interval '1 s';
+		update tenants set delete_plans_at = now()`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Release(t.Context(), s.tenant, running); err != nil {
@@ -588,7 +590,8 @@ func TestAnAnswerComputesThePlanAgain(t *testing.T) {
 	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"planned"`), []byte(`"answered"`)); !errors.Is(err, changeplan.ErrState) {
+	err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"planned"`), []byte(`"answered"`))
+	if !errors.Is(err, changeplan.ErrState) {
 		t.Errorf("PlanAgain of a cancelled plan = %v, want ErrState", err)
 	}
 	if n := s.files(t); n != 0 {
@@ -728,32 +731,23 @@ func TestATenantHasALimitedNumberOfPlans(t *testing.T) {
 // A claim does not read the plans that are not due.
 func TestAClaimReadsOnlyDuePlans(t *testing.T) {
 	t.Parallel()
+	dbtest.SkipOnCitus(t, "plans are those of each node")
 	s := newSetup(t)
-	super := s.MustSuperAt(t, s.tenant)
-	if _, err := super.Exec(t.Context(), `
+	if _, err := s.MustSuper(t).Exec(t.Context(), `
 		insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
 		select $1, 'names', 'applied', '', '', now() + interval '1 day'
 		  from generate_series(1, 990)`, s.tenant); err != nil {
 		t.Fatal(err)
 	}
 	id := s.mustUpload(t, "a")
-	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ where, index string }{
-		{"state in ('planning', 'applying', 'undoing') order by id limit 1", "change_plans_due"},
-		{"lease_until is not null and lease_until > clock_timestamp()", "change_plans_leased"},
-	} {
-		var plan []string
-		rows, err := super.Query(t.Context(), `explain (costs off) select id from change_plans
-			where tenant_id = $1 and `+test.where, s.tenant)
-		if err == nil {
-			plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	s.CheckPlans(t, "a claim", dbtest.Reads(10, "change_plans_due", "change_plans_leased"), func(pool *db.DB) error {
+		claimed, err := db.One[struct{ Plan int64 }](t.Context(), pool, s.tenant,
+			`select plan from claim_due_change_plan(gen_random_uuid(), 60, 0, $1, null, null)`, s.tenant)
+		if err == nil && claimed.Plan != id {
+			err = fmt.Errorf("claimed the plan %d, want %d", claimed.Plan, id)
 		}
-		if err != nil || !strings.Contains(strings.Join(plan, "\n"), test.index) {
-			t.Errorf("the plan of %s is %s, %v, want %s", test.where, plan, err, test.index)
-		}
-	}
+		return err
+	})
 }
 
 func TestPlansTakeBoundedSpace(t *testing.T) {
@@ -849,6 +843,29 @@ func TestAPanicFailsThePlan(t *testing.T) {
 	}
 }
 
+// The plan is deleted before its worker panics, so that the worker cannot read which plan has failed.
+func TestAPanicOfADeletedPlanFailsNoOther(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustUpload(t, "a")
+	s.kind.hurt = func(ctx context.Context, _ changeplan.Part) error {
+		if _, err := s.MustSuperAt(t, s.tenant).Exec(ctx, `delete from change_plans where id = $1`, id); err != nil {
+			t.Error(err)
+		}
+		panic("hurt")
+	}
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Work(t.Context(), s.tenant, id, nil)
+	if !errors.Is(err, tenancy.ErrNotFound) || !strings.Contains(err.Error(), "panic: hurt") {
+		t.Fatalf("the work returns %v, want the panic, and that the plan does not exist", err)
+	}
+	if strings.Contains(err.Error(), "plan 0") {
+		t.Errorf("the work returns %v, which names a plan that never existed", err)
+	}
+}
+
 func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
@@ -862,7 +879,7 @@ func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 		count := 0
 		for _, part := range parts {
 			claimed, err := db.Call[struct{ Tenant, Plan int64 }](t.Context(), part,
-				`select tenant, plan from claim_change_plan($1, 0, 0, null, null)`, worker)
+				`select tenant, plan from claim_due_change_plan($1, 0, 0, null, null, null)`, worker)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -962,9 +979,8 @@ func TestAnOldPlanIsNotApplied(t *testing.T) {
 // await waits until a plan has a state.
 func (s setup) await(t *testing.T, id int64, state changeplan.State) {
 	t.Helper()
-	ctx := db.InBackground(t.Context()) // workers pause for requests
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		plan, err := s.Get(ctx, s.tenant, id)
+		plan, err := s.Get(t.Context(), s.tenant, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1008,43 +1024,4 @@ func TestDuePlansAreCounted(t *testing.T) {
 	s.mustWork(t, first)
 	s.mustBe(t, s.tenant, first, changeplan.Applied, 2)
 	want(0)
-}
-
-// Requests of other tenants, if there are any, get up to six sevenths of the time.
-func TestWorkersPauseForRequests(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		took time.Duration
-		load float64
-		want time.Duration
-	}{
-		{time.Second, 0, 0},
-		{10 * time.Millisecond, 0.05, 40 * time.Millisecond},
-		{10 * time.Millisecond, 3, 60 * time.Millisecond},
-		{time.Minute, 3, 5 * time.Second}, // the lease ends after ten seconds
-	} {
-		if got := changeplan.PauseAfter(test.took, test.load); got != test.want {
-			t.Errorf("the pause after work of %s, while requests have %v connections, is %s, want %s",
-				test.took, test.load, got, test.want)
-		}
-	}
-}
-
-// A short part does not show whether there are requests: most of them see none, and some see only one.
-func TestTheLoadIsAnAverage(t *testing.T) {
-	t.Parallel()
-	var load float64
-	for n := range 1000 { // a request of 4 ms every 50 ms
-		used := time.Duration(0)
-		if n%5 == 0 {
-			used = 4 * time.Millisecond
-		}
-		load = changeplan.LoadAfter(load, 10*time.Millisecond, used)
-		if n > 500 && (load < 0.07 || load > 0.09) {
-			t.Fatalf("the load is %v, want about 0.08", load)
-		}
-	}
-	if load = changeplan.LoadAfter(load, 5*time.Second, 0); load > 0.001 {
-		t.Errorf("five seconds after the last request, the load is %v", load)
-	}
 }

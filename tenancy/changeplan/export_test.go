@@ -2,12 +2,6 @@ package changeplan
 
 import "time"
 
-// PauseAfter returns how long a worker waits after work.
-var PauseAfter = pauseAfter
-
-// LoadAfter returns the average number of connections of requests after some time.
-var LoadAfter = loadAfter
-
 // SetTurn changes how long the turn of a tenant is.
 func (s *Store) SetTurn(d time.Duration) { s.turn = d }
 

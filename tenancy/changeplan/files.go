@@ -161,21 +161,6 @@ func storeFile(
 	}
 }
 
-// PlanAgain returns a plan to the state planning, with other details than before. A worker computes it again from its
-// files. If another caller has changed the details in the meantime, it returns ErrState.
-func (s *Store) PlanAgain(ctx context.Context, tenant tenancy.ID, id int64, before, details []byte) error {
-	err := s.change(ctx, tenant, id, `
-		update change_plans p
-		   set state = 'planning', details = $3, failure = null, planned_at = null
-		 where tenant_id = $1
-		   and id = $2
-		   and state in ('needs_mapping', 'planned')
-		   and details = $4
-		   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, details, before)
-	s.wakeUp()
-	return wrap(err, "plan %d again", id)
-}
-
 // deleteFiles begins a statement that changes a plan that no longer needs its files.
 const deleteFiles = `
 		with files as (
@@ -212,7 +197,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 	defer limit.watch(limited, cancel)()
 	go s.keep(limited, tenant, plan.ID, cancel)
 	began := time.Now()
-	details, complete, err := s.planParts(limited, tenant, plan, limit.paces())
+	details, complete, err := s.planParts(limited, tenant, plan)
 	if cause := context.Cause(limited); cause != nil {
 		err = cause
 	}
@@ -244,7 +229,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 
 // planParts replaces the parts of a plan.
 func (s *Store) planParts(
-	ctx context.Context, tenant tenancy.ID, plan Plan, pacer *pacer,
+	ctx context.Context, tenant tenancy.ID, plan Plan,
 ) (details []byte, complete bool, err error) {
 	kind, err := s.kind(plan)
 	if err != nil {
@@ -259,7 +244,7 @@ func (s *Store) planParts(
 	if err != nil {
 		return nil, false, err
 	}
-	files, err := s.openFiles(ctx, tenant, plan.ID, pacer)
+	files, err := s.openFiles(ctx, tenant, plan.ID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -270,7 +255,7 @@ func (s *Store) planParts(
 		return nil, false, err
 	}
 	stored := int64(0)
-	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
+	return kind.Plan(ctx, tenant, plan, files, func(part Part) error {
 		rows := compress(part.Rows)
 		switch stored += int64(len(rows)); {
 		case stored > s.maxPlanBytes:
@@ -278,9 +263,7 @@ func (s *Store) planParts(
 		case others.Bytes+stored > s.maxStored:
 			return Failure(ErrFull)
 		}
-		err := s.addPart(ctx, tenant, plan.ID, part, rows)
-		pacer.wait(ctx)
-		return err
+		return s.addPart(ctx, tenant, plan.ID, part, rows)
 	})
 }
 
@@ -301,14 +284,11 @@ func (s *Store) keep(ctx context.Context, tenant tenancy.ID, id int64, lost cont
 // planFiles are files without names in the file system, so that the system deletes them with the process.
 type planFiles struct {
 	ctx   context.Context // reading ends with it
-	pacer *pacer          // reading pauses with it
 	files map[string]*os.File
 }
 
-func (s *Store) openFiles(
-	ctx context.Context, tenant tenancy.ID, id int64, pacer *pacer,
-) (files *planFiles, err error) {
-	files = &planFiles{ctx, pacer, map[string]*os.File{}}
+func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (files *planFiles, err error) {
+	files = &planFiles{ctx, map[string]*os.File{}}
 	defer func() {
 		if err != nil {
 			files.close()
@@ -345,7 +325,6 @@ func (s *Store) openFiles(
 			return files, fmt.Errorf("copy %q to a temporary file: %w", next.Name, err)
 		}
 		at = next
-		pacer.wait(ctx)
 	}
 }
 
@@ -361,12 +340,6 @@ func (f *planFiles) close() {
 	for _, file := range f.files {
 		_ = file.Close()
 	}
-}
-
-// wait must be called before reading.
-func (f *planFiles) wait() error {
-	f.pacer.wait(f.ctx)
-	return context.Cause(f.ctx)
 }
 
 // Open implements fs.FS. The file is an io.ReaderAt.
@@ -403,7 +376,7 @@ type openFile struct {
 
 // Read implements io.Reader.
 func (f openFile) Read(p []byte) (int, error) {
-	if err := f.of.wait(); err != nil {
+	if err := context.Cause(f.of.ctx); err != nil {
 		return 0, err
 	}
 	return f.SectionReader.Read(p)
@@ -411,7 +384,7 @@ func (f openFile) Read(p []byte) (int, error) {
 
 // ReadAt implements io.ReaderAt.
 func (f openFile) ReadAt(p []byte, at int64) (int, error) {
-	if err := f.of.wait(); err != nil {
+	if err := context.Cause(f.of.ctx); err != nil {
 		return 0, err
 	}
 	return f.SectionReader.ReadAt(p, at)

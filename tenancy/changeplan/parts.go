@@ -17,34 +17,26 @@ import (
 
 const partTimeout = time.Minute
 
-// Part is a part of a plan.
+// Part is a part of a plan. Its rows have one kind.
 type Part struct {
 	Part int32
-	Kind string
+	Kind RowKind
 	Counts
-	Skipped int32  // rows that were not applied, or not undone, because something else has changed them
-	Rows    []byte // JSON
-	Result  []byte // JSON; {"Kept": …} if rows have changed since the plan; nil before
+	Rows   []byte // JSON of rows with the fields of a Row
+	Result []byte // JSON with the fields of Outcomes; nil until the plan was compared or applied
 }
 
 // Result is the result of applying or undoing a part.
 type Result struct {
 	Counts
-	Skipped int32
-	Data    []byte // JSON with the skipped rows as Kept
+	Data []byte // JSON with the fields of Outcomes
 }
 
 // PartCounts are the counts of a part.
 type PartCounts struct {
 	Part int32
-	Kind string
+	Kind RowKind
 	Counts
-	Skipped int32
-}
-
-// ReadAtOnce is db.DB.ReadAtOnce, for callers that read several parts.
-func (s *Store) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context) error) error {
-	return s.db.ReadAtOnce(ctx, tenant, f)
 }
 
 // PartCounts returns the counts of all parts of a plan in their order.
@@ -144,7 +136,6 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit 
 		if err := s.setChanged(ctx, tenant, plan, part, rows); err != nil {
 			return err
 		}
-		limit.paces().wait(ctx)
 	}
 	return s.endVerify(ctx, tenant, plan, changed)
 }
@@ -164,7 +155,7 @@ func (s *Store) setChanged(ctx context.Context, tenant tenancy.ID, plan Plan, pa
 			 where tenant_id = $1 and plan_id = $2 and part = $5 and (skipped > 0 or $6 > 0)
 		)
 		select from plan`, []any{tenant, plan.ID, s.worker, leaseSeconds, part.Part, len(rows),
-		compress(mustJSON(map[string]any{"Kept": rows}))})
+		compress(mustJSON(Outcomes{Kept: rows}))})
 }
 
 // endVerify returns a plan to planned if rows have changed, with its former expiry.
@@ -256,7 +247,7 @@ func commitPart(
 
 // giveUp returns a plan to planned because rows have changed after verify.
 func (s *Store) giveUp(ctx context.Context, tenant tenancy.ID, plan Plan, part Part, result Result) (Plan, error) {
-	var found struct{ Kept []tenancy.Kept }
+	var found Outcomes
 	err := json.Unmarshal(result.Data, &found)
 	if err == nil {
 		err = s.setChanged(ctx, tenant, plan, part, found.Kept)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // Rewriter replaces texts of plans, to erase personal data. A function returns nil for what does not change.
@@ -15,8 +16,6 @@ type Rewriter struct {
 	Details func(details []byte) ([]byte, error)
 	Text    func(text string) string // the title, and the failure
 	Part    func(Part) (rows, result []byte, err error)
-	// Turn is called before Part reads a part, and end after that. It may wait.
-	Turn func(context.Context) (end func(), err error)
 	// Done is called after each plan.
 	Done func(id int64) error
 }
@@ -72,12 +71,12 @@ func (s *Store) rewritePlan(ctx context.Context, tenant tenancy.ID, id int64, r 
 		if err != nil {
 			return err
 		}
-		end, err := r.Turn(ctx)
+		release, err := limits.FromContext(ctx).Take(ctx, limits.CPU, 1)
 		if err != nil {
 			return err
 		}
 		rows, result, err := r.Part(part)
-		end()
+		release()
 		if err == nil && (rows != nil || result != nil) {
 			err = s.retry(ctx, tenant, id, func() error { return s.rewritePart(ctx, tenant, id, part.Part, r) })
 		}

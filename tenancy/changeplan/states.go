@@ -58,19 +58,30 @@ func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, de
 	return wrap(err, "end planning %d", id)
 }
 
+// PlanAgain returns a plan to the state planning, with other details than before. A worker computes it again from its
+// files. If another caller has changed the details in the meantime, it returns ErrState.
+func (s *Store) PlanAgain(ctx context.Context, tenant tenancy.ID, id int64, before, details []byte) error {
+	err := s.change(ctx, tenant, id, `
+		update change_plans p
+		   set state = 'planning', details = $3, failure = null, planned_at = null
+		 where tenant_id = $1
+		   and id = $2
+		   and state in ('needs_mapping', 'planned')
+		   and details = $4
+		   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, details, before)
+	s.wakeUp()
+	return wrap(err, "plan %d again", id)
+}
+
 // Apply asks the workers to apply a plan, or to continue after a failure, and adds KIND.apply to the audit log. If rows
 // have changed since the plan, it returns to planned and nothing is written, unless skipChanged leaves out these rows.
 // Rows that change later than the first part are left out.
-func (s *Store) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, skipChanged bool) error {
-	plan, err := s.Get(ctx, tenant, id)
+func (p Plans) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, skipChanged bool) error {
+	plan, kind, err := p.find(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
-	kind, err := s.kind(plan)
-	if err != nil {
-		return err
-	}
-	err = s.request(ctx, tenant, by, "apply", plan, `
+	err = p.request(ctx, tenant, by, "apply", plan, `
 		update change_plans
 		   set state = 'applying', skip_changed = $3, failure = null, expires_at = now() + make_interval(days => $5)
 		 where tenant_id = $1 and id = $2 and state in ('planned', 'failed') and planned_at is not null
@@ -79,12 +90,12 @@ func (s *Store) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, 
 }
 
 // Undo asks the workers to undo the parts of a plan that were applied. The audit log has an entry KIND.undo.
-func (s *Store) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	plan, err := s.Get(ctx, tenant, id)
+func (p Plans) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	plan, _, err := p.find(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
-	err = s.request(ctx, tenant, by, "undo", plan, `
+	err = p.request(ctx, tenant, by, "undo", plan, `
 		update change_plans
 		   set state = 'undoing', failure = null
 		 where tenant_id = $1
@@ -95,13 +106,13 @@ func (s *Store) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, i
 }
 
 // Cancel stops a plan after the part that is being applied. The audit log has an entry KIND.cancel.
-func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	// The parts are deleted, so that a tenant cannot fill the disk with cancelled plans.
-	plan, err := s.Get(ctx, tenant, id)
+func (p Plans) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	plan, kind, err := p.find(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
-	err = s.request(ctx, tenant, by, "cancel", plan, deleteFiles+`, parts as (
+	// The parts are deleted, so that a tenant cannot fill the disk with cancelled plans.
+	err = p.request(ctx, tenant, by, "cancel", plan, deleteFiles+`, parts as (
 			delete from change_plan_parts c
 			 using change_plans p
 			 where p.tenant_id = $1 and p.id = $2 and p.next_part = 0 and c.tenant_id = $1 and c.plan_id = $2
@@ -109,6 +120,9 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
 		update change_plans
 		   set state = 'cancelled', lease_until = null, failure = null
 		 where tenant_id = $1 and id = $2 and state in ('planning', 'needs_mapping', 'planned', 'applying')`)
+	if release := kind.Rules().Release; err == nil && release != nil {
+		err = release(ctx, tenant, plan)
+	}
 	return wrap(err, "cancel the plan %d", id)
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
-	"github.com/storeroom/storeroom/tenancy/threads"
 )
 
 const (
@@ -26,18 +26,13 @@ const (
 	tryPause        = time.Second
 )
 
-// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns, and it pauses while requests need
-// the database: see pacer. Comparing a plan cannot continue in another turn, nor can computing one, unless its kind
+// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. Comparing a plan cannot continue in another turn, nor can computing one, unless its kind
 // returns ErrPaused: if it takes longer than one, a second worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
-	ctx = db.InBackground(ctx)
 	var workers sync.WaitGroup
 	for long := range s.wake {
 		workers.Go(func() {
-			if err := threads.Background(); err != nil {
-				logger.WarnContext(ctx, "change plans have the priority of requests", "error", err)
-			}
-			s.run(ctx, logger, &limit{s.turn, long, s.exchange, s.newPacer()})
+			s.run(ctx, logger, &limit{s.turn, long, s.exchange})
 		})
 	}
 	workers.Wait()
@@ -80,11 +75,12 @@ func (s *Store) takeTurn(
 ) error {
 	ctx, span := startTurn(ctx, tenant, plan)
 	end, wasLong := time.Now().Add(s.turn), limit.long
-	limit.pacer.begin()
-	err := s.work(ctx, tenant, plan, limit, func(Plan) (proceed bool) {
-		limit.pacer.wait(ctx)
-		return !wasLong && time.Now().Before(end)
-	})
+	if s.Limits != nil {
+		ticket := s.Limits.Enter(tenant.User(), limits.Plan)
+		defer ticket.Close()
+		ctx = limits.NewContext(ctx, ticket)
+	}
+	err := s.work(ctx, tenant, plan, limit, func(Plan) (proceed bool) { return !wasLong && time.Now().Before(end) })
 	full := isQuota(err) || db.IsDiskFull(err)
 	if ctx.Err() == nil && (full || err == nil) {
 		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
@@ -308,7 +304,7 @@ func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error
 // errLong ends work that takes longer than the turn of a tenant and cannot be continued later.
 var errLong = errors.New("the plan takes longer than a turn")
 
-// ErrPaused ends PlanFiles before the plan is complete, so that plans of other tenants can have the worker. PlanFiles is
+// ErrPaused ends Kind.Plan before the plan is complete, so that plans of other tenants can have the worker. Kind.Plan is
 // called again in a later turn, with the details that it returned, if any, and must continue where it was.
 var ErrPaused = errors.New("the plan continues in a later turn")
 
@@ -318,15 +314,6 @@ type limit struct {
 	time.Duration
 	long     bool // the worker of long plans, which has no limit
 	exchange chan<- struct{}
-	pacer    *pacer
-}
-
-// paces returns the pacer of a worker, or nil for a request or a command, which do not pause.
-func (l *limit) paces() *pacer {
-	if l == nil {
-		return nil
-	}
-	return l.pacer
 }
 
 // exceeds reports whether the worker must end its work because the time is over.

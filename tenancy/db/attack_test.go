@@ -702,7 +702,7 @@ var operators = []string{
 	`log_person(1, 'x', 'x', true)`,
 	`acting_key_manager(null)`, `add_key_hash(1, sha256('new'), 1::smallint)`,
 	`insert_key(1, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
-	`set_member(2, 'owner')`, `set_member(2, 'owner', 1, true)`, `hand_over_webhooks('key', 1, 'key', 2, 'x', null)`,
+	`set_member(2, 'owner', 1, true)`, `hand_over_webhooks('key', 1, 'key', 2, 'x', null)`,
 	`end_maker('key', 1, 1, false)`, `owns_file(1, 'x')`, `store_link(sha256('new'), 'invitation', 'bea@example.com', 'owner', null, 1)`,
 	`store_reset(sha256('new'), 'amy@example.com')`, `end_reset('amy@example.com')`,
 	`fill_refunds(1, '{1}')`, `add_refunds(1, '{1}', 1, true)`,
@@ -744,12 +744,12 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			},
 			attempt{
 				"change_member", with("change A's member"),
-				inA + `select from change_member(` + token + `, 2, 'owner') where outcome <> 'refused' or email is not null`,
+				inA + `select from change_member(` + token + `, 2, 'owner', false) where outcome <> 'refused' or email is not null`,
 				nothing,
 			},
 			attempt{
-				"change_member", with("remove A's member"), inA + `select change_member(` + token + `, 2, null)` + amyIsViewer,
-				something,
+				"change_member", with("remove A's member"),
+				inA + `select change_member(` + token + `, 2, null, false)` + amyIsViewer, something,
 			},
 			attempt{
 				"change_member", with("remove A's member and keep the webhooks"),
@@ -796,7 +796,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 				notManager,
 			},
 			attempt{
-				"revoke_key", with("revoke A's key"), inA + fmt.Sprintf(`select from revoke_key(%s, %.0f)`, proof, key), notManager,
+				"revoke_key", with("revoke A's key"),
+				inA + fmt.Sprintf(`select from revoke_key(%s, %.0f, false)`, proof, key), notManager,
 			},
 			attempt{
 				"revoke_key", with("revoke A's key and keep the webhooks"),
@@ -815,12 +816,13 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 				"lock_maker", "find A's key as B's", fmt.Sprintf(`select from lock_maker(%.0f, null)`, key), nothing,
 			},
 			attempt{
-				"revoke_key", "revoke A's key as B's", fmt.Sprintf(`select from revoke_key(sha256('bea'), %.0f)`, key), nothing,
+				"revoke_key", "revoke A's key as B's",
+				fmt.Sprintf(`select from revoke_key(sha256('bea'), %.0f, false)`, key), nothing,
 			},
 			attempt{
 				"revoke_key", "revoke A's key as B's for good",
 				fmt.Sprintf(
-					`select revoke_key(sha256('bea'), %.0f); %s select from api_keys where id = %.0[1]f and revoked_at is null`, key, inA,
+					`select revoke_key(sha256('bea'), %.0f, false); %s select from api_keys where id = %.0[1]f and revoked_at is null`, key, inA,
 				),
 				something,
 			},
@@ -958,26 +960,30 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"change_member", "make its member an owner",
-			`select change_member(sha256('bea'), 2, 'owner');
+			`select change_member(sha256('bea'), 2, 'owner', false);
 				select from use_session(sha256('amy'), 'a') where role <> 'viewer'`,
 			nothing,
 		},
 		attempt{
 			"change_member", "change A's member",
-			`select from change_member(sha256('bea'), 2, 'owner') where outcome not in ('absent', 'refused') or email is not null`,
+			`select from change_member(sha256('bea'), 2, 'owner', false) where outcome not in ('absent', 'refused') or email is not null`,
 			nothing,
 		},
-		attempt{"change_member", "remove A's member", `select change_member(sha256('bea'), 2, null)` + amyIsViewer, something},
 		attempt{
-			"change_member", "remove a member of both from A", keepsAnn(`select change_member(sha256('bea'), 1, null)`), something,
-		},
-		attempt{
-			"change_member", "change a member of both in A", keepsAnn(`select change_member(sha256('bea'), 1, 'viewer')`),
+			"change_member", "remove A's member", `select change_member(sha256('bea'), 2, null, false)` + amyIsViewer,
 			something,
 		},
 		attempt{
+			"change_member", "remove a member of both from A",
+			keepsAnn(`select change_member(sha256('bea'), 1, null, false)`), something,
+		},
+		attempt{
+			"change_member", "change a member of both in A",
+			keepsAnn(`select change_member(sha256('bea'), 1, 'viewer', false)`), something,
+		},
+		attempt{
 			"change_member", "end A's links of a member of both",
-			`select change_member(sha256('bea'), 1, null); select from open_link(sha256('for bea'))`, something,
+			`select change_member(sha256('bea'), 1, null, false); select from open_link(sha256('for bea'))`, something,
 		},
 		attempt{
 			"make_link", "invite into A",

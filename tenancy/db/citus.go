@@ -294,7 +294,6 @@ func (c *cluster) closeFormer(now place) {
 			delete(c.groups, at)
 			maps.DeleteFunc(c.places, func(_ tenancy.ID, of *group) bool { return of == g })
 			g.left.Store(true)
-			c.central.used.Add(g.db.used.Load())
 			go g.db.Close() // it waits for running queries
 		}
 	}
@@ -360,17 +359,6 @@ func (c *cluster) close() {
 	}
 }
 
-// used returns for how long callers had connections of the groups and of Central.
-func (c *cluster) used() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	used := c.central.used.Load()
-	for _, g := range c.groups {
-		used += g.db.used.Load()
-	}
-	return used
-}
-
 // withKeys calls f. If the ledger refers to a key whose name is missing in the group, it copies the names and calls f
 // again. Names never change.
 func (g *group) withKeys(ctx context.Context, tenant tenancy.ID, f func() error) error {
@@ -391,7 +379,7 @@ func (g *group) withKeys(ctx context.Context, tenant tenancy.ID, f func() error)
 		batch.Queue(`insert into api_keys (tenant_id, id, name) values ($1, $2, $3) on conflict do nothing`,
 			tenant, k.ID, k.Name)
 	}
-	conn, err := g.db.take(ctx, nil) // the caller may have used up its part of the budgets
+	conn, err := g.db.take(ctx, nil) // the caller may have used up its part of the limits
 	if err != nil {
 		return err
 	}

@@ -215,6 +215,7 @@ func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 			foreign key (tenant_id, category_id) references categories (tenant_id, id) on delete cascade
 		);
 		create index on notes (tenant_id, category_id);
+		alter table notes alter tenant_id set statistics 0;
 		alter table notes enable row level security, force row level security;
 		create policy tenant on notes
 			using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -256,7 +257,7 @@ func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 		alter table categories drop column old cascade;`,
 	} {
 		later = append(later, migrations.Migration{Version: len(later) + 1, Name: fmt.Sprint("later", len(later)), SQL: sql})
-		if _, err := migrations.ApplyList(t.Context(), conn, later); err != nil {
+		if _, err := migrations.ApplyList(t.Context(), conn, later, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.All[category](t.Context(), d.DB, acme,
@@ -264,14 +265,38 @@ func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const add = `insert into notes (tenant_id, category_id, content) values ($1, $2, 'x') returning id`
+	functions := migrations.CurrentFunctions()
+	for _, files := range []map[string]string{{
+		"count_notes.sql": `
+			create or replace function count_notes() returns trigger language plpgsql
+			set search_path = pg_catalog, public, pg_temp
+			as $$
+			begin
+				update public.categories set notes = notes + 100 where tenant_id = new.tenant_id and id = new.category_id;
+				return null;
+			end $$;
+			revoke execute on function count_notes from public;`,
+		"triggers/notes.count_notes.sql": `
+			create or replace trigger count_notes after insert on notes for each row execute function count_notes();`,
+	}, {
+		"triggers/notes.count_notes.sql": `
+			create or replace trigger count_notes after insert on notes
+			    for each row when (new.content <> 'y') execute function count_notes();`,
+	}} {
+		functions = functions.With(files)
+		ran, err := migrations.ApplyList(t.Context(), conn, later, functions)
+		if err != nil || !slices.Equal(ran, []string{"functions"}) {
+			t.Fatalf("ApplyList ran %q, %v, want functions", ran, err)
+		}
+	}
+	const add = `insert into notes (tenant_id, category_id, content) values ($1, $2, 'x'), ($1, $2, 'y') returning id`
 	if _, err := db.All[struct{ ID int64 }](t.Context(), d.DB, acme, add, acme, created[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	found, err := db.All[category](t.Context(), d.DB, acme,
 		`select id, notes from categories where tenant_id = $1`, acme)
-	if err != nil || !slices.Equal(found, []category{{created[0].ID, 110}}) {
-		t.Errorf("the categories are %v, want one with 110 notes; %v", found, err)
+	if err != nil || !slices.Equal(found, []category{{created[0].ID, 200}}) {
+		t.Errorf("the categories are %v, want one with 200 notes; %v", found, err)
 	}
 	seen, err := db.All[struct{ ID int64 }](t.Context(), d.DB, other, `select id from notes`)
 	if err != nil || len(seen) != 0 {

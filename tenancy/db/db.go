@@ -224,7 +224,7 @@ func (db *DB) Exec(ctx context.Context, tenant tenancy.ID, sql string, args ...a
 // rowBytes is the size of rows that counts as memory of the tenant.
 const rowBytes = 1 << 20
 
-// QueueRows adds a query to a batch; its rows replace *dst. It returns admission.ErrBusy if the rows
+// QueueRows adds a query to a batch; its rows replace *dst. It returns limits.ErrBusy if the rows
 // exceed the tenant's share of memory.
 func QueueRows[T any](batch *pgx.Batch, dst *[]T, sql string, args ...any) {
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
@@ -260,7 +260,7 @@ func QueueRows[T any](batch *pgx.Batch, dst *[]T, sql string, args ...any) {
 }
 
 // CountRows counts rows of at least 1 MiB as memory of the tenant, for queries that do not use QueueRows. It returns
-// admission.ErrBusy if they exceed the tenant's share.
+// limits.ErrBusy if they exceed the tenant's share.
 func CountRows(rows pgx.Rows, bytes int) error {
 	if bytes < rowBytes {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -28,10 +28,9 @@ const (
 	dialTimeout     = 5 * time.Second
 	// cancelTimeout is how long a cancelled statement may take to end. Then its connection is closed.
 	cancelTimeout = time.Second
-	// The default size of a pool, which package admission divides; pool_max_conns in the URL overrides it. A server has
-	// two threads for each CPU.
-	minMaxConns    = 24
-	connsPerThread = 3
+	// The default size of a pool, which package limits divides; pool_max_conns in the URL overrides it.
+	minMaxConns = 24
+	connsPerCPU = 6
 	// groupIdleTime is short because each instance has a pool for each shard group, and periodic work uses all of them.
 	groupIdleTime = 15 * time.Second
 )
@@ -61,7 +60,6 @@ var runtimeParams = map[string]string{
 type DB struct {
 	pool     *pgxpool.Pool
 	waiting  atomic.Int64 // callers that wait for a connection
-	used     atomic.Int64 // nanoseconds: see Used
 	observed metric.Registration
 	states   poolStates
 	replicas *replicas // nil if all reads use this pool
@@ -125,7 +123,7 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 		}
 	}
 	if !strings.Contains(url, "pool_max_conns") {
-		config.MaxConns = max(minMaxConns, int32(connsPerThread*runtime.GOMAXPROCS(0)))
+		config.MaxConns = max(minMaxConns, int32(connsPerCPU*runtime.GOMAXPROCS(0)))
 	}
 	config.MaxConns = max(config.MaxConns, int32(conns))
 	config.MaxConnLifetime = 30 * time.Minute
@@ -195,13 +193,11 @@ func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 	return f(conn.Conn())
 }
 
-// conn is a connection of the pool, and its part of the budgets of package admission.
+// conn is a connection of the pool, and its part of the limits of package limits.
 type conn struct {
 	*pooledConn
-	free func() // leaves the budget; nil after Release
+	free func() // gives the part back; nil after Release
 	db   *DB
-	// taken is when the caller got the connection, or zero in the background.
-	taken time.Time
 }
 
 type pooledConn = pgxpool.Conn // the name of the embedded field must not hide the method Conn
@@ -211,20 +207,17 @@ func (c *conn) Release() {
 	if c.free != nil {
 		delete(c.Conn().PgConn().CustomData(), ticketKey)
 		c.pooledConn.Release()
-		if !c.taken.IsZero() {
-			c.db.used.Add(int64(time.Since(c.taken)))
-		}
 		c.free()
 		c.free = nil
 	}
 }
 
 // acquire waits until the request in ctx may use a connection, and takes one from the pool. The pool
-// has more connections than the budgets allow, so this step waits only for PostgreSQL to open one.
+// has more connections than the limits allow, so this step waits only for PostgreSQL to open one.
 // After five seconds it returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
 	db.StayOnPrimary(ctx)
-	ticket := admission.FromContext(ctx)
+	ticket := limits.FromContext(ctx)
 	free, err := ticket.Connection(ctx)
 	if err != nil {
 		return nil, err
@@ -238,14 +231,17 @@ func (db *DB) acquire(ctx context.Context) (*conn, error) {
 	return conn, nil
 }
 
-// take is acquire for a caller that has acquired its part of the budgets.
-func (db *DB) take(ctx context.Context, ticket *admission.Ticket) (*conn, error) {
+// take is acquire for a caller that has acquired its part of the limits.
+func (db *DB) take(ctx context.Context, ticket *limits.Ticket) (*conn, error) {
 	acquireCtx, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
 	began := time.Now()
 	db.waiting.Add(1)
 	pooled, err := db.pool.Acquire(acquireCtx)
 	db.waiting.Add(-1)
+	if time.Since(began) > waitWithSpan {
+		limits.Waited(ctx, "a connection of the pool", began)
+	}
 	if waitTime.Enabled(ctx) {
 		waitTime.Record(ctx, time.Since(began).Seconds(), db.states.pool)
 	}
@@ -260,18 +256,17 @@ func (db *DB) take(ctx context.Context, ticket *admission.Ticket) (*conn, error)
 		return nil, err
 	}
 	pooled.Conn().PgConn().CustomData()[ticketKey] = ticket
-	c := &conn{pooledConn: pooled, free: func() {}, db: db}
-	if ctx.Value(backgroundKey{}) == nil {
-		c.taken = time.Now()
-	}
-	return c, nil
+	return &conn{pooledConn: pooled, free: func() {}, db: db}, nil
 }
 
 // ticketKey is the key of the request's ticket in the data of its connection.
 const ticketKey = "ticket"
 
-func ticketOf(conn *pgx.Conn) *admission.Ticket {
-	ticket, _ := conn.PgConn().CustomData()[ticketKey].(*admission.Ticket)
+// waitWithSpan is how long a wait for a connection of the pool must take to have a span: usually one is free.
+const waitWithSpan = time.Millisecond
+
+func ticketOf(conn *pgx.Conn) *limits.Ticket {
+	ticket, _ := conn.PgConn().CustomData()[ticketKey].(*limits.Ticket)
 	return ticket
 }
 

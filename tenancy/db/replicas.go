@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // A read on a replica takes these steps. It sees everything that was acknowledged before its request.
@@ -114,7 +114,7 @@ func (r *replicas) testPeriodically() {
 
 // test makes an empty read on every replica in use.
 func (r *replicas) test() {
-	ctx := InBackground(r.ctx)
+	ctx := r.ctx
 	at, err := r.positions.get(ctx)
 	if err != nil {
 		return // the primary fails
@@ -179,18 +179,14 @@ func (r *reading) onReplica(
 	if replica == nil || err != nil {
 		return false, nil // the primary returns the error
 	}
-	ticket := admission.FromContext(ctx)
+	ticket := limits.FromContext(ctx)
 	free, err := ticket.Connection(ctx)
 	if err != nil {
 		return true, err
 	}
 	defer free()
-	undo := ticket.Attempt()
 	result, err := replica.answer(ctx, ticket, at, f)
 	countRead(ctx, replica.number, result)
-	if result != answered {
-		undo()
-	}
 	return result == answered, err
 }
 
@@ -319,7 +315,7 @@ func (r *replica) setProbe(conn *pgx.Conn) {
 // answer calls f with a connection of the replica that has replayed a position. The primary must answer unless the
 // result is answered.
 func (r *replica) answer(
-	ctx context.Context, ticket *admission.Ticket, at position, f func(context.Context, *conn) error,
+	ctx context.Context, ticket *limits.Ticket, at position, f func(context.Context, *conn) error,
 ) (outcome, error) {
 	began := time.Now()
 	conn, err := r.connect(ctx, ticket, at)
@@ -359,7 +355,7 @@ func (r *replica) answer(
 }
 
 // connect returns a connection of the replica when it has replayed a position.
-func (r *replica) connect(ctx context.Context, ticket *admission.Ticket, at position) (*conn, error) {
+func (r *replica) connect(ctx context.Context, ticket *limits.Ticket, at position) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, replicaDelay)
 	defer cancel()
 	conn, err := r.db.take(ctx, ticket)

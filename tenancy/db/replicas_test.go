@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
@@ -342,46 +341,6 @@ func TestAReplicaThatFailsWithoutReadsIsNotInUse(t *testing.T) {
 	d.DB.TestReplicas()
 	if inUse := o.value("storeroom.replica.in_use"); inUse != 0 {
 		t.Errorf("a replica that is behind is in use %v times before the next read, want 0", inUse)
-	}
-}
-
-func TestRowsOfAFailedReplicaAreNotCounted(t *testing.T) {
-	t.Parallel()
-	dbtest.SkipOnCitus(t, noReplicas)
-	d := dbtest.New(t)
-	a := d.MustTenant(t, "a").ID
-	d.MustUseReplica(t, d.URL)
-	free := func(write bool) (free int64) {
-		t.Helper()
-		controller := admission.New(12)
-		ticket := controller.Enter("a", admission.Read)
-		finish, err := ticket.Start(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer finish()
-		ctx := admission.NewContext(d.MustAwaitReplica(t), ticket)
-		var rows []struct{ Text string }
-		if err := d.DB.Run(ctx, a, func(b *pgx.Batch) {
-			db.QueueRows(b, &rows, `select repeat('x', 1000000) as text from generate_series(1, 2)`)
-			if write { // which a replica refuses
-				b.Queue(insertCategory, a, "Tea")
-			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if d.MustReadReplica(t, ctx) == write {
-			t.Errorf("the replica answered = %v", !write)
-		}
-		for {
-			if _, ok := controller.Enter("a", admission.Write).TryMemory(1 << 20); !ok {
-				return free
-			}
-			free++
-		}
-	}
-	if after, want := free(true), free(false); after != want {
-		t.Errorf("%d MiB are free after the replica has failed, want %d as after it has answered", after, want)
 	}
 }
 

@@ -224,7 +224,6 @@ func recordError(ctx context.Context, err error) {
 }
 
 func endRoundTrip(ctx context.Context, err error) {
-	pollNetwork(ctx)
 	recordError(ctx, err)
 	trip, ok := ctx.Value(roundTripKey{}).(*roundTrip)
 	if !ok {

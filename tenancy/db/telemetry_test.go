@@ -86,12 +86,14 @@ func (o observed) value(name string, with ...attribute.KeyValue) (sum float64) {
 	return sum
 }
 
-// during runs f in a new span and returns the spans that end while it runs.
+// during runs f in a new span and returns the spans of calls that end while it runs. How often f waits depends on the load.
 func (o observed) during(f func(context.Context)) []sdktrace.ReadOnlySpan {
 	before := len(o.spans.Ended())
 	ctx, parent := otel.Tracer("test").Start(o.t.Context(), "request")
 	f(ctx)
-	ended := o.spans.Ended()[before:]
+	ended := slices.DeleteFunc(slices.Clone(o.spans.Ended()[before:]), func(s sdktrace.ReadOnlySpan) bool {
+		return strings.HasPrefix(s.Name(), "wait for ")
+	})
 	parent.End()
 	for _, s := range ended {
 		if s.Parent().SpanID() != parent.SpanContext().SpanID() || s.SpanKind() != trace.SpanKindClient {

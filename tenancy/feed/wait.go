@@ -113,7 +113,7 @@ select epoch, xid, seq
 
 // poll wakes the clients of a tenant if it has newer entries.
 func (s *Store) poll(ctx context.Context, tenant tenancy.ID) error {
-	ctx, cancel := context.WithTimeout(db.InBackground(ctx), pollTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	found, err := db.All[struct{ Epoch, XID, Seq int64 }](ctx, s.db, tenant, newest, tenant)
 	if err != nil {

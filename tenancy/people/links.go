@@ -208,7 +208,7 @@ func (s *Store) ReadLink(ctx context.Context, token Token) (Link, error) {
 // address has none; otherwise password must be that of the account. A reset replaces the password and ends every other
 // session, and can return an InvalidError (password).
 //
-// UseLink returns tenancy.ErrEnded, ErrWrong or admission.ErrBusy.
+// UseLink returns tenancy.ErrEnded, ErrWrong or limits.ErrBusy.
 func (s *Store) UseLink(ctx context.Context, token Token, password, address string) (Token, error) {
 	link, err := s.ReadLink(ctx, token)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 //go:embed common_passwords.txt
@@ -41,7 +41,7 @@ func CheckPassword(password string) (problem string) {
 
 // proofs derives the proof of each password: its Argon2id hash with the parameters and the
 // salt of the e-mail address. The database stores the SHA-256 of the proof of an account's
-// password. An address without an account takes as long. proofs returns admission.ErrBusy.
+// password. An address without an account takes as long. proofs returns limits.ErrBusy.
 func (s *Store) proofs(ctx context.Context, email string, passwords ...string) ([][]byte, error) {
 	found, err := db.Call[struct{ Parameters string }](
 		ctx, s.db, `select password_parameters($1) as parameters`, email)
@@ -61,11 +61,11 @@ func (s *Store) proofs(ctx context.Context, email string, passwords ...string) (
 }
 
 func hash(ctx context.Context, parameters, password string) ([]byte, error) {
-	turn := admission.FromContext(ctx).Turn()
-	if err := turn.Next(ctx); err != nil {
+	release, err := limits.FromContext(ctx).Take(ctx, limits.CPU, 1)
+	if err != nil {
 		return nil, err
 	}
-	defer turn.End()
+	defer release()
 	return derive(parameters, password)
 }
 

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -72,21 +72,21 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 	for _, email := range []string{"bea@example.com", "nobody@example.com"} {
 		links = append(links, must(t)(s.Invite(t.Context(), s.a.ID, s.by(t), "", email, Viewer)))
 	}
-	c := admission.New(24)
-	c.WaitTimeout = time.Millisecond
-	ticket := c.Enter("address", admission.Page)
-	if err := ticket.Turn().Next(t.Context()); err != nil {
+	c := limits.New(24, 2)
+	c.Wait = time.Millisecond
+	ticket := c.Enter("address", limits.Page)
+	if _, err := ticket.Take(t.Context(), limits.CPU, 1); err != nil {
 		t.Fatal(err)
 	}
-	ctx := admission.NewContext(t.Context(), ticket)
+	ctx := limits.NewContext(t.Context(), ticket)
 	for _, email := range []string{"ann@example.com", "nobody@example.com", "no e-mail", ""} {
-		if _, err := s.SignIn(ctx, email, password, "192.0.2.1"); !errors.Is(err, admission.ErrBusy) {
+		if _, err := s.SignIn(ctx, email, password, "192.0.2.1"); !errors.Is(err, limits.ErrBusy) {
 			t.Errorf("SignIn(%q) while another request hashes = %v, want ErrBusy: it has to hash", email, err)
 		}
 	}
 	for _, link := range links {
 		for _, password := range []string{password, "", "short"} {
-			if _, err := s.UseLink(ctx, link, password, ""); !errors.Is(err, admission.ErrBusy) {
+			if _, err := s.UseLink(ctx, link, password, ""); !errors.Is(err, limits.ErrBusy) {
 				t.Errorf("Use with %q while another request hashes = %v, want ErrBusy: it has to hash", password, err)
 			}
 		}

@@ -29,7 +29,7 @@ func (s Session) Actor(token Token, address string) tenancy.Actor {
 }
 
 // SignIn checks a password and begins a session. It returns ErrWrong, after the same
-// time for an unknown address as for a known one, or admission.ErrBusy. The audit log of
+// time for an unknown address as for a known one, or limits.ErrBusy. The audit log of
 // each tenant of an account records sign-ins, and failed ones by network and hour.
 func (s *Store) SignIn(ctx context.Context, email, password, network string) (Token, error) {
 	email = Account(email)
@@ -113,7 +113,7 @@ type Membership struct {
 }
 
 // Confirm checks the password of a session's person again and returns a new token,
-// which replaces the old one. It returns ErrWrong or admission.ErrBusy.
+// which replaces the old one. It returns ErrWrong or limits.ErrBusy.
 func (s *Store) Confirm(ctx context.Context, token Token, email, password string) (Token, error) {
 	proofs, err := s.proofs(ctx, Account(email), password)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Store) Confirm(ctx context.Context, token Token, email, password string
 // ChangePassword replaces the password of a session's person and returns a new token,
 // which replaces the old one. It ends the person's other sessions and the pending
 // links that the person created, and writes to the audit log of each of their
-// tenants. It returns ErrWrong, an InvalidError (password) or admission.ErrBusy.
+// tenants. It returns ErrWrong, an InvalidError (password) or limits.ErrBusy.
 func (s *Store) ChangePassword(
 	ctx context.Context, token Token, email, before, after, address string,
 ) (Token, error) {

@@ -126,7 +126,7 @@ func (s *Store) Close() {
 // claim leases and returns up to most endpoints that are due, up to mostFailing of them after a failed attempt. If it
 // cannot reach all nodes of a cluster, it returns the endpoints of the others and an error.
 func (s *Store) claim(ctx context.Context, most, mostFailing int) ([]claim, error) {
-	ctx, cancel := context.WithTimeout(db.InBackground(ctx), queryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	parts, failed := s.parts(ctx)
 	if failed != nil {
@@ -180,7 +180,6 @@ func (s *Store) query(ctx context.Context, f func(context.Context) error, before
 
 // work delivers messages to an endpoint for a turn, and releases it.
 func (s *Store) work(ctx context.Context, c claim, encode Encode, logger *slog.Logger) {
-	ctx = db.InBackground(ctx)
 	requests, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.interrupted, cancel)()

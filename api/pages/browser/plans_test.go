@@ -26,11 +26,11 @@ func (s *site) mustPlan(t *testing.T) (id int64) {
 			t.Fatal(err)
 		}
 	}
-	plans := imports.NewChanges(s.DB, changeplan.New(s.DB, imports.Kinds(s.DB, imports.Pictures{})))
+	plans := imports.NewChanges(changeplan.New(s.DB, imports.Kinds(s.DB, imports.Pictures{})))
 	id, err := plans.Create(t.Context(), s.tenant.ID, tenancy.Actor{Name: "API key Prices"}, "price +10.00 % (all products)",
 		catalog.Filter{}, catalog.Change{PricePercent: 10_00})
 	if err == nil {
-		err = plans.Settle(t.Context(), s.tenant.ID, id, time.Minute)
+		_, err = plans.Settle(t.Context(), s.tenant.ID, id, time.Minute)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
-	"sync"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -34,12 +32,9 @@ func imageMemory(cgroup memlimit.Provider) int64 {
 // bounds the additional memory.
 const gcPercent = 400
 
-// SetRuntime configures the Go runtime for a server and returns its memory limit. The variables GOMAXPROCS, GOGC and
-// GOMEMLIMIT override the defaults.
+// SetRuntime configures the Go runtime for a server and returns its memory limit. The variables GOGC and GOMEMLIMIT
+// override the defaults.
 func SetRuntime(environment map[string]string) Setting {
-	if environment["GOMAXPROCS"] == "" {
-		doubleThreads()
-	}
 	if environment["GOGC"] == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -47,10 +42,6 @@ func SetRuntime(environment map[string]string) Setting {
 	debug.SetMemoryLimit(limit)
 	return setting
 }
-
-// doubleThreads sets two threads for each CPU. Go runs goroutines in turn, but Linux prefers a thread that has waited to
-// threads that compute, so a short request does not wait until long work of other requests has ended.
-var doubleThreads = sync.OnceFunc(func() { runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) })
 
 // memoryLimit returns the soft memory limit of the Go runtime: 80 % of the memory limit of the cgroup minus the memory
 // of a child, or 80 % of serviceMemory if that is more or there is no limit. The rest is for the program itself and for

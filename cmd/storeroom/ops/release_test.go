@@ -88,12 +88,19 @@ func TestThePreviousReleaseServesOnTheNewSchema(t *testing.T) {
 	}
 	verify("migrated")
 
-	schema := h.texts(t, `select version || ' ' || name || ' ' || applied_at from schema_migrations order by version`)
+	const state = `
+		select concat_ws(' ', version, name, applied_at, functions) from schema_migrations
+		union all
+		select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace and prokind = 'f'
+		union all
+		select pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+		 order by 1`
+	schema := h.texts(t, state)
 	program = previous
 	if err := h.try(t, "migrate"); err != nil {
 		t.Log("migrate of the previous release: ", err)
 	}
-	if now := h.texts(t, `select version || ' ' || name || ' ' || applied_at from schema_migrations order by version`); fmt.Sprint(now) != fmt.Sprint(schema) {
+	if now := h.texts(t, state); fmt.Sprint(now) != fmt.Sprint(schema) {
 		t.Errorf("migrate of the previous release changes %v to %v", schema, now)
 	}
 	work("AFTER", old...)

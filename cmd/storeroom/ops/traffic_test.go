@@ -1,5 +1,3 @@
-//go:build ops
-
 package ops
 
 import (

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -26,11 +27,10 @@ import (
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/textfill"
@@ -109,17 +109,20 @@ func openInstance(
 	if err := i.media.Probe(ctx); err != nil {
 		logger.WarnContext(ctx, "STOREROOM_MEDIA_URL: pictures cannot be uploaded", "error", err)
 	}
-	i.createServer(requests, cfg, version, admission.New(i.db.MaxConns()))
+	i.createServer(requests, cfg, version, limits.New(i.db.MaxConns(), runtime.GOMAXPROCS(0)))
 	return i, nil
 }
 
 // createServer creates the HTTP server and starts the background work, which ends with ctx.
 func (i *instance) createServer(
-	ctx context.Context, cfg config.Config, version string, admitted *admission.Controller,
+	ctx context.Context, cfg config.Config, version string, shares *limits.Limits,
 ) {
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
-	plans := newPlans(cfg, i.db, i.media, admitted)
+	plans := changeplan.New(i.db, imports.Kinds(i.db, imports.Pictures{
+		Store: i.media, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota), Turn: pictureTurn,
+	}))
+	plans.Limits = shares
 	changes := feed.New(i.db, time.Duration(cfg.FeedRetention))
 	i.hooks = webhooks.New(i.db, changes, cfg.LocalWebhooks)
 	i.people = people.New(i.db)
@@ -132,14 +135,14 @@ func (i *instance) createServer(
 		Reports: reportStore,
 		Keys:    i.keys,
 		Usage:   i.usage,
-		Imports: imports.NewJobs(i.db, plans),
-		Changes: imports.NewChanges(i.db, plans),
+		Imports: imports.NewJobs(plans),
+		Changes: imports.NewChanges(plans),
 		Limiter: i.limiter,
 		Ready:   i.ready,
 
 		Media: i.media, MediaQuota: int64(cfg.MediaQuota), ImageMemory: config.ImageMemory(), BaseURL: cfg.BaseURL,
 
-		Admission: admitted,
+		Limits: shares,
 		Settings: &pages.Options{
 			DB: i.db, People: i.people, Keys: keys.New(i.db, cfg.KeyPeppers),
 			Catalog: catalogStore, Sales: salesStore, Reports: reportStore,
@@ -169,19 +172,6 @@ func (i *instance) createServer(
 
 // pictureTurn is how long a plan may decode pictures before plans of other tenants go first.
 const pictureTurn = 30 * time.Second
-
-// newPlans returns the plans of imports and of changes. Pictures of imports are processed within the same limits as
-// uploaded ones.
-func newPlans(
-	cfg config.Config, db *db.DB, store *media.Store, admitted *admission.Controller,
-) *changeplan.Store {
-	return changeplan.New(db, imports.Kinds(db, imports.Pictures{
-		Store: store, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota), Turn: pictureTurn,
-		Wait: func(ctx context.Context, tenant tenancy.ID) (release func(), err error) {
-			return admitted.Enter(tenant.User(), admission.Upload).Image(ctx)
-		},
-	}))
-}
 
 // openDatabase connects as the runtime role. It refuses a role that row-level security does not restrict, an old
 // schema, and a schema that does not isolate tenants.
@@ -232,12 +222,8 @@ func checkDatabase(ctx context.Context, conn *pgx.Conn, variable string, logger 
 	if err != nil {
 		return err
 	}
-	schema, err := migrations.Version(ctx, conn)
-	if err != nil {
+	if err := migrations.Check(ctx, conn); err != nil {
 		return err
-	}
-	if needed := migrations.Latest(); schema < needed {
-		return fmt.Errorf("the schema is at version %d and this program needs %d: run `storeroom migrate`", schema, needed)
 	}
 	if problems, err = migrations.Lint(ctx, conn); err != nil {
 		return err

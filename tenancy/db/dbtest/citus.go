@@ -215,7 +215,7 @@ func makeCitusTemplate(ctx context.Context, coordinator, template string) error 
 		return err
 	}
 	if err := withConn(migratorURL, func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := migrations.ApplyList(ctx, conn, migrations.All()[:beforeCitus])
+		_, err := migrations.ApplyList(ctx, conn, migrations.All()[:beforeCitus], nil)
 		return err
 	}); err != nil {
 		return err

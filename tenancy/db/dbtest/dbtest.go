@@ -126,7 +126,7 @@ func (d *Database) MustRewind(t testing.TB, version int) {
 			drop schema public cascade; create schema public authorization pg_database_owner;
 			grant usage on schema public to public`),
 		withConn(d.AdminURL, func(ctx context.Context, conn *pgx.Conn) error {
-			if _, err := migrations.ApplyList(ctx, conn, migrations.All()[:version]); err != nil {
+			if _, err := migrations.ApplyList(ctx, conn, migrations.All()[:version], nil); err != nil {
 				return err
 			}
 			if version > migrations.LastWithoutChecksum {
@@ -154,6 +154,7 @@ func makeTemplate(t testing.TB, server string) string {
 	t.Helper()
 	hash := sha256.New()
 	hash.Write([]byte(migrations.Script("", "", "") + migrations.CitusScript() + testViews))
+	fmt.Fprint(hash, migrations.CurrentFunctions())
 	for _, m := range migrations.All() {
 		hash.Write([]byte(m.SQL))
 	}

@@ -1,0 +1,3 @@
+-- The feed has each new customer.
+create or replace trigger record_inserts after insert on customers
+    referencing new table as new_rows for each statement execute function record_customers();

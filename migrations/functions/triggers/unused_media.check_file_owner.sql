@@ -1,0 +1,3 @@
+-- No tenant can make a file of another one due for deletion, not even with the runtime role.
+create or replace trigger check_file_owner before insert on unused_media
+    for each row execute function check_file_owner();

@@ -1,0 +1,270 @@
+// Package limits divides the resources of an instance among its users, so that none of them takes what others need. A
+// user is a tenant, or a network address for requests without a key. The pages of keys and members of a tenant are
+// another user, so that it can revoke a leaked key; so are its archives, readers of changes and plans.
+//
+//	limit     size     share   kept    held
+//	requests  2,500    256     500     until the response begins; by downloads until the client has read them
+//	short     P/3      1.5 C   half    while a request uses a connection; by reads until the response begins, because
+//	                                   rows take memory until they are encoded
+//	long      P/4      half    half    the same, for reports, exports, bulk requests, archives and plans
+//	memory    128 MiB  48 MiB  32 MiB  for rows, downloads, workbooks, and the work on bodies of more than 32 KiB
+//	disk      2 GiB    512 MiB 256 MiB for temporary files
+//	cpu       C        half    half    while it hashes a password, parses a large body, or reads or writes a workbook
+//	pictures  1        1       none    while a child process decodes: at the lowest priority, but with much memory
+//
+// P is the size of the pool, C the number of CPUs. These are the rules of each limit:
+//
+//  1. A user holds at most the share.
+//  2. A part is kept for users with few and short requests at the limit: at most four at a time, each for at most a
+//     quarter of a second. One that had more or longer ones in the last ten seconds leaves the part free, and leaves at
+//     least as much as it already holds; so does a user whose first request came less than a tenth of a second ago,
+//     because the others may follow. Archives and plans, which can take minutes, also leave half of the rest.
+//  3. What becomes free goes to the waiting user that holds least, then to the one that has waited longest. If it needs
+//     more than is free, only users of the kept part go before it.
+//  4. A request waits for four to five seconds, for a picture six times as long, behind at most maxQueue others of its
+//     user. Then it is refused with ErrBusy. Plans wait without an end; nothing waits for disk or memory of rows.
+//  5. One connection counts for all that a request uses at a time. A CPU is taken last, and nothing waits with it. So
+//     no two requests wait for each other.
+package limits
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrBusy reports that the user's share of a resource, or the whole resource, is in use. The caller may try again.
+var ErrBusy = errors.New("too many requests in progress")
+
+// Kind is one of the limits that the package comment describes.
+type Kind int
+
+const Requests, Short, Long, Memory, Disk, CPU, Pictures, kinds Kind = 0, 1, 2, 3, 4, 5, 6, 7
+
+var names = [kinds]string{"requests", "short connections", "long connections", "memory", "disk", "CPUs", "pictures"}
+
+const mib, maxQueue, few = 1 << 20, 256, 4
+
+// A user that holds a part of a limit for longer than short has long requests. Rule 2 explains newFor and lately.
+const short, newFor, lately = 250 * time.Millisecond, 100 * time.Millisecond, 10 * time.Second
+
+// Limits are the limits of an instance. They are safe for concurrent use. Copies share what is held.
+type Limits struct {
+	Wait time.Duration // how long a request waits
+	*state
+}
+
+type state struct {
+	mu       sync.Mutex
+	limits   [kinds]limit
+	users    map[string]*user // those with a request or a part of a limit, and those that had one lately
+	arrivals uint64
+	// forgotten is when users were last removed.
+	forgotten time.Time
+}
+
+// limit is a fair semaphore.
+type limit struct {
+	size, share, kept, free int64
+	waiting                 map[*user]struct{}
+}
+
+type user struct {
+	isPatient bool // its work can take minutes
+	tickets   int
+	left      time.Time // when its last request ended
+	held      [kinds]int64
+	queues    [kinds][]*waiter
+	requests  [kinds]int       // parts that are held or waited for
+	lightFrom [kinds]time.Time // when it may use the kept part if it has few requests
+}
+
+type waiter struct {
+	number uint64 // in order of arrival
+	n      int64
+	served chan struct{} // closed when it has n
+}
+
+// New returns the limits of an instance with a pool of so many connections.
+func New(pool, cpus int) *Limits {
+	l := &Limits{Wait: 5 * time.Second, state: &state{users: map[string]*user{}}}
+	half := func(size int) limit { return limit{int64(size), int64(size+1) / 2, int64(size) / 2, 0, nil} }
+	l.limits = [kinds]limit{
+		Requests: {size: 2500, share: 256, kept: 500}, // the server has 2,500 client connections
+		Short:    half(max(2, pool/3)),
+		Long:     half(max(2, pool/4)),
+		Memory:   {size: 128 * mib, share: 48 * mib, kept: 32 * mib},
+		Disk:     {size: 2048 * mib, share: 512 * mib, kept: 256 * mib},
+		CPU:      half(max(2, cpus)),
+		Pictures: {size: 1, share: 1},
+	}
+	l.limits[Short].share = min(l.limits[Short].share, int64(3*cpus+1)/2)
+	for k := range l.limits {
+		l.limits[k].free, l.limits[k].waiting = l.limits[k].size, map[*user]struct{}{}
+	}
+	return l
+}
+
+// fits reports whether a user may have n more now. The caller must hold the mutex, as for serve, next and dequeue.
+func (l *limit) fits(u *user, k Kind, n int64) bool {
+	left := l.free - n
+	switch {
+	case left < 0 || u.held[k]+n > l.share:
+		return false
+	case u.isPatient:
+		return left >= (l.size+l.kept)/2
+	}
+	return u.isLight(k) || left >= max(l.kept, u.held[k])
+}
+
+func (u *user) isLight(k Kind) bool {
+	return !u.isPatient && !u.hasMany(k) && !time.Now().Before(u.lightFrom[k])
+}
+
+// hasMany reports whether the user has many requests at the limit. One that reads rows takes memory several times.
+func (u *user) hasMany(k Kind) bool { return min(u.requests[k], u.tickets) > few }
+
+// end counts a request less, which held its part for some time.
+func (u *user) end(k Kind, held time.Duration) {
+	if u.hasMany(k) || held > short {
+		u.lightFrom[k] = time.Now().Add(lately)
+	}
+	u.requests[k]--
+}
+
+// serve gives what is free to waiting users.
+func (s *state) serve(k Kind) {
+	for u := s.next(k); u != nil; u = s.next(k) {
+		w := u.queues[k][0]
+		s.dequeue(u, k, 0)
+		s.limits[k].free -= w.n
+		u.held[k] += w.n
+		close(w.served)
+	}
+}
+
+// next returns the waiting user whose turn it is, or nil.
+func (s *state) next(k Kind) (next *user) {
+	l := &s.limits[k]
+	var light *user
+	isBefore := func(u, other *user) bool {
+		return other == nil || cmp.Or(cmp.Compare(u.held[k], other.held[k]),
+			cmp.Compare(u.queues[k][0].number, other.queues[k][0].number)) < 0
+	}
+	for u := range l.waiting {
+		n := u.queues[k][0].n
+		fits := l.fits(u, k, n)
+		if !fits && (u.isPatient || u.held[k]+n > l.share) {
+			continue // it does not delay others
+		}
+		if isBefore(u, next) {
+			next = u
+		}
+		if fits && u.isLight(k) && isBefore(u, light) {
+			light = u
+		}
+	}
+	if next != nil && l.fits(next, k, next.queues[k][0].n) {
+		return next
+	}
+	return light
+}
+
+// dequeue removes the waiter at index i.
+func (s *state) dequeue(u *user, k Kind, i int) {
+	if u.queues[k] = slices.Delete(u.queues[k], i, i+1); len(u.queues[k]) == 0 {
+		delete(s.limits[k].waiting, u)
+	}
+}
+
+// take waits for n until done is closed.
+func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.requests[k]++
+	if l := &s.limits[k]; len(l.waiting) == 0 && l.fits(u, k, n) { // the usual case, which allocates nothing
+		l.free, u.held[k] = l.free-n, u.held[k]+n
+		return true
+	}
+	if len(u.queues[k]) == maxQueue {
+		u.end(k, 0)
+		return false
+	}
+	s.arrivals++
+	w := &waiter{s.arrivals, n, make(chan struct{})}
+	u.queues[k] = append(u.queues[k], w)
+	s.limits[k].waiting[u] = struct{}{}
+	s.serve(k)
+	if wait := time.Until(u.lightFrom[k]); wait > 0 {
+		defer time.AfterFunc(wait, func() { s.serveAgain(k) }).Stop()
+	}
+	s.mu.Unlock()
+	select {
+	case <-w.served:
+	case <-done:
+	}
+	s.mu.Lock()
+	i := slices.Index(u.queues[k], w)
+	if i >= 0 {
+		s.dequeue(u, k, i)
+		u.end(k, 0)
+		s.serve(k) // the next one may need less
+	}
+	return i < 0
+}
+
+func (s *state) serveAgain(k Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serve(k)
+}
+
+func (s *state) release(u *user, k Kind, n int64, taken time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits[k].free += n
+	u.held[k] -= n
+	u.end(k, time.Since(taken))
+	s.serve(k)
+}
+
+// enter returns the user of one ticket more.
+func (s *state) enter(name string, isPatient bool) *user {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.users[name]
+	if u == nil {
+		s.forget()
+		u = &user{isPatient: isPatient}
+		for k := range u.lightFrom {
+			u.lightFrom[k] = time.Now().Add(newFor)
+		}
+		s.users[name] = u
+	}
+	u.tickets++
+	return u
+}
+
+// leave ends a ticket.
+func (s *state) leave(u *user) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.tickets--
+	u.left = time.Now()
+}
+
+// forget removes users that have had no request lately and hold nothing. A spool can hold disk after its ticket belongs
+// to another user: see Exchange.
+func (s *state) forget() {
+	if time.Since(s.forgotten) < lately {
+		return
+	}
+	s.forgotten = time.Now()
+	for name, u := range s.users {
+		if u.tickets == 0 && u.held == [kinds]int64{} && time.Since(u.left) >= lately {
+			delete(s.users, name)
+		}
+	}
+}
