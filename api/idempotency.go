@@ -14,6 +14,7 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/limits"
 )
@@ -25,8 +26,8 @@ func (r route) idempotent() bool {
 		r.class() != limits.Feed
 }
 
-// once runs a handler under the request's Idempotency-Key, if it has one. The work and
-// the stored response are one transaction; a duplicate gets the stored response.
+// once runs a handler under the request's Idempotency-Key, if it has one. The work and the stored response are one
+// transaction, which is repeated after a deadlock; a duplicate gets the stored response.
 func (s *Server) once(h handler) handler {
 	return s.onceFor(func(r *http.Request) (idempotency.Fingerprint, error) {
 		content := stateOf(r).body
@@ -58,28 +59,50 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 		if err != nil {
 			return err
 		}
-		ctx, claim, stored, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, digest)
-		countIdempotency(r, stored != nil, err)
-		switch {
-		case err != nil:
+		var response idempotency.Response
+		replayed := false
+		err = db.Retry(r.Context(), maxClaims, func() (err error) {
+			response, replayed, err = s.claim(r, key, digest, h)
 			return err
-		case stored != nil:
+		})
+		if err != nil {
+			return err
+		}
+		if replayed {
 			w.Header().Set("Idempotent-Replayed", "true")
-			sendStored(w, *stored)
-			return nil
-		}
-		defer claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
-		recorder := &responseRecorder{header: http.Header{}, status: http.StatusOK}
-		if err := h(recorder, r.WithContext(ctx)); err != nil {
-			return err
-		}
-		response := recorder.response()
-		if err := claim.Commit(r.Context(), response, !stateOf(r).route.options.neverRefused); err != nil {
-			return err
 		}
 		sendStored(w, response)
 		return nil
 	}
+}
+
+// maxClaims bounds how often a request claims its key if PostgreSQL aborts its transaction because of a deadlock.
+const maxClaims = 3
+
+// claim runs a handler in the transaction that claims the key of the request, or returns the stored response.
+func (s *Server) claim(
+	r *http.Request, key string, digest idempotency.Fingerprint, h handler,
+) (response idempotency.Response, replayed bool, err error) {
+	state := stateOf(r)
+	claim, stored, err := idempotency.Begin(r.Context(), state.db, tenant(r), key, digest)
+	countIdempotency(r, stored != nil, err)
+	switch {
+	case err != nil:
+		return response, false, err
+	case stored != nil:
+		return *stored, true, nil
+	}
+	defer func(outside *db.DB) {
+		state.db = outside
+		claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
+	}(state.db)
+	state.db = claim.Tx
+	recorder := &responseRecorder{header: http.Header{}, status: http.StatusOK}
+	if err := h(recorder, r); err != nil {
+		return response, false, err
+	}
+	response = recorder.response()
+	return response, false, claim.Commit(r.Context(), response, !state.route.options.neverRefused)
 }
 
 // newFingerprint returns the digest of a request's method, path and parameters, to which its content is to be written.

@@ -354,12 +354,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 			delay = 0
 		}
 		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(delay, cancel) })()
-		switch {
-		case r.permission != noKey && r.class().Reads():
-			ctx = s.DB.Reading(ctx)
-		case r.permission != noKey:
-			ctx = db.ByKey(ctx, principal(req).KeyID)
-		}
+		stateOf(req).db = s.database(req, r)
 		err := handle(w, req.WithContext(ctx))
 		if ctx.Err() != nil && db.SQLState(err) == db.QueryCanceled {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
