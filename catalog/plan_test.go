@@ -105,7 +105,8 @@ func (s shop) apply(t testing.TB, rows []catalog.PlanRow, planned []catalog.Plan
 	defer tx.Rollback(t.Context())
 	p.references = map[catalog.Kind][]catalog.ReferenceUndo{}
 	for _, kind := range kinds {
-		if p.references[kind], err = s.On(tx).ApplyReferences(t.Context(), s.by.Tenant, kind, namesOf(kind, rows), nil); err != nil {
+		names := namesOf(kind, rows)
+		if p.references[kind], err = s.On(tx).ApplyReferences(t.Context(), s.by.Tenant, kind, names, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -572,5 +573,5 @@ func TestAPlanShowsOldAndNew(t *testing.T) {
 	}
 }
 
-// noQueries adds nothing to the batch of a shared transaction.
+// noQueries adds nothing to the batch of a transaction.
 func noQueries(*pgx.Batch) {}

@@ -99,7 +99,9 @@ func newSite(t testing.TB, base string) *site {
 		Send: func(w http.ResponseWriter, r *http.Request, _, _ string, list func(context.Context) export.Sheet) error {
 			return export.CSV(w, list(r.Context()))
 		},
-		SendCustomer: func(w http.ResponseWriter, r *http.Request, _ *db.DB, tenant tenancy.ID, id string, _ tenancy.Actor) error {
+		SendCustomer: func(
+			w http.ResponseWriter, r *http.Request, _ *db.DB, tenant tenancy.ID, id string, _ tenancy.Actor,
+		) error {
 			customer, err := s.Sales.Customer(r.Context(), tenant, id)
 			if err == nil {
 				_, err = io.WriteString(w, customer.ID)

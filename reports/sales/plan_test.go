@@ -575,7 +575,7 @@ func TestRemoveRefusesFactsOfOthers(t *testing.T) {
 	}
 	s.mustSetState(t, plan, "applying")
 	if _, err := s.store.ApplyOrders(t.Context(), s.tenant, plan, []sales.Row{{Order: order("B")}}); err == nil {
-		t.Error("ApplyOrders without a shared transaction records the order")
+		t.Error("ApplyOrders without a transaction records the order")
 	}
 	if _, err := s.store.Order(t.Context(), s.tenant, "A"); err != nil {
 		t.Error(err)

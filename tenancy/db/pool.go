@@ -56,9 +56,9 @@ var runtimeParams = map[string]string{
 	"plan_cache_mode":  string(GenericPlan),
 }
 
-// DB is what a store works on: a pool of connections of one role whose calls each begin a transaction, the transaction of
-// Begin, InSnapshot or ReadAtOnce, or a reader of replicas. Methods that make one of another return a copy. A DB is safe
-// for concurrent use, unless it is a transaction.
+// DB is what a store works on: a pool of connections of one role whose calls each begin a transaction, the transaction
+// of Begin, InSnapshot or ReadAtOnce, or a reader of replicas. Methods that make one of another return a copy. A DB is
+// safe for concurrent use, unless it is a transaction.
 type DB struct {
 	*pool
 	key     string       // see ByKey; "" without a key

@@ -12,7 +12,7 @@ import (
 
 const raiseDeadlock = `do $$ begin raise 'deadlock' using errcode = '40P01'; end $$`
 
-// After a deadlock, PostgreSQL has released locks that earlier calls rely on, so the caller repeats the whole transaction.
+// The caller repeats the whole transaction.
 func TestACallInATransactionIsNotRepeatedAfterADeadlock(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
