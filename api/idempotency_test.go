@@ -289,7 +289,7 @@ func TestAFailedRequestIsRolledBackAndReleasesItsIdempotencyKey(t *testing.T) {
 			var failing atomic.Bool
 			failing.Store(true)
 			a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-				one, err := s.Catalog.CreateReference(
+				one, err := s.catalog(r).CreateReference(
 					r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{},
 				)
 				if err != nil {
@@ -412,7 +412,7 @@ func TestADisconnectedClientReleasesItsIdempotencyKey(t *testing.T) {
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)
 	var finish atomic.Bool
 	a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-		one, err := s.Catalog.CreateReference(
+		one, err := s.catalog(r).CreateReference(
 			r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{},
 		)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,5 +45,33 @@ func TestAContextCarriesNothingThatChangesACall(t *testing.T) {
 		if !slices.Contains(found, value) {
 			t.Errorf("no context carries %s: remove it from contextValues", value)
 		}
+	}
+}
+
+// A store of a handler that works on the pool would write outside the claim of the request.
+func TestHandlersWorkOnTheDatabaseOfTheirRequest(t *testing.T) {
+	t.Parallel()
+	call := regexp.MustCompile(`\b[sp]\.(?:Catalog|Sales|Reports|Feed|Webhooks|Imports|Changes)\.([A-Z]\w*)`)
+	calls := 0
+	for _, pattern := range []string{"../../api/*.go", "../../api/pages/*.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range call.FindAllSubmatch(source, -1) {
+				calls++
+				if string(match[1]) != "On" && !strings.HasSuffix(path, "_test.go") {
+					t.Errorf("%s: %s does not work on the database of the request", path, match[0])
+				}
+			}
+		}
+	}
+	if calls == 0 {
+		t.Error("found no stores")
 	}
 }
