@@ -59,50 +59,41 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 		if err != nil {
 			return err
 		}
-		var response idempotency.Response
-		replayed := false
-		err = db.Retry(r.Context(), maxClaims, func() (err error) {
-			response, replayed, err = s.claim(r, key, digest, h)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if replayed {
-			w.Header().Set("Idempotent-Replayed", "true")
-		}
-		sendStored(w, response)
-		return nil
+		return db.Retry(r.Context(), maxClaims, func() error { return s.claim(w, r, key, digest, h) })
 	}
 }
 
 // maxClaims bounds how often a request claims its key if PostgreSQL aborts its transaction because of a deadlock.
 const maxClaims = 3
 
-// claim runs a handler in the transaction that claims the key of the request, or returns the stored response.
+// claim runs a handler in the transaction that claims the key of the request, or sends the stored response.
 func (s *Server) claim(
-	r *http.Request, key string, digest idempotency.Fingerprint, h handler,
-) (response idempotency.Response, replayed bool, err error) {
+	w http.ResponseWriter, r *http.Request, key string, digest idempotency.Fingerprint, h handler,
+) error {
 	state := stateOf(r)
 	claim, stored, err := idempotency.Begin(r.Context(), state.db, tenant(r), key, digest)
 	countIdempotency(r, stored != nil, err)
 	switch {
 	case err != nil:
-		return response, false, err
+		return err
 	case stored != nil:
-		return *stored, true, nil
+		w.Header().Set("Idempotent-Replayed", "true")
+		sendStored(w, *stored)
+		return nil
 	}
-	defer func(outside *db.DB) {
-		state.db = outside
-		claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
-	}(state.db)
+	defer func(outside *db.DB) { state.db = outside }(state.db)
+	defer claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
 	state.db = claim.Tx
 	recorder := &responseRecorder{header: http.Header{}, status: http.StatusOK}
 	if err := h(recorder, r); err != nil {
-		return response, false, err
+		return err
 	}
-	response = recorder.response()
-	return response, false, claim.Commit(r.Context(), response, !state.route.options.neverRefused)
+	response := recorder.response()
+	if err := claim.Commit(r.Context(), response, !state.route.options.neverRefused); err != nil {
+		return err
+	}
+	sendStored(w, response)
+	return nil
 }
 
 // newFingerprint returns the digest of a request's method, path and parameters, to which its content is to be written.

@@ -14,18 +14,12 @@ import (
 	"github.com/go-chi/chi/v5"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/storeroom/storeroom/api/imports"
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
-	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
-	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/spool"
-	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
 // requestState is the state of one request that middleware and handlers share.
@@ -62,27 +56,6 @@ func stateOf(r *http.Request) *requestState {
 
 // principal returns the owner of the request's key, or nil.
 func principal(r *http.Request) *keys.Principal { return stateOf(r).principal }
-
-// database returns what the handler of a route works on: a reader of replicas if it only reads, otherwise the primary,
-// where changes have the key of the request.
-func (s *Server) database(r *http.Request, of route) *db.DB {
-	switch {
-	case of.permission == noKey:
-		return s.DB
-	case of.class().Reads():
-		return s.DB.Reading()
-	}
-	return s.DB.ByKey(principal(r).KeyID)
-}
-
-// These return the stores that work on the database of a request.
-func (s *Server) catalog(r *http.Request) *catalog.Store   { return s.Catalog.On(stateOf(r).db) }
-func (s *Server) sales(r *http.Request) *sales.Store       { return s.Sales.On(stateOf(r).db) }
-func (s *Server) reports(r *http.Request) *reports.Store   { return s.Reports.On(stateOf(r).db) }
-func (s *Server) feed(r *http.Request) *feed.Store         { return s.Feed.On(stateOf(r).db) }
-func (s *Server) webhooks(r *http.Request) *webhooks.Store { return s.Webhooks.On(stateOf(r).db) }
-func (s *Server) imports(r *http.Request) *imports.Jobs    { return s.Imports.On(stateOf(r).db) }
-func (s *Server) changes(r *http.Request) *imports.Changes { return s.Changes.On(stateOf(r).db) }
 
 // observe gives a request its id and its span, records its metrics and writes its line of the
 // access log.

@@ -377,6 +377,27 @@ func (s *Server) routeHandler(r route) http.Handler {
 	})
 }
 
+// database returns what the handler of a route works on: a reader of replicas if it only reads, otherwise the primary,
+// where changes have the key of the request.
+func (s *Server) database(r *http.Request, of route) *db.DB {
+	switch {
+	case of.permission == noKey:
+		return s.DB
+	case of.class().Reads():
+		return s.DB.Reading()
+	}
+	return s.DB.ByKey(principal(r).KeyID)
+}
+
+// These return the stores that work on the database of a request.
+func (s *Server) catalog(r *http.Request) *catalog.Store   { return s.Catalog.On(stateOf(r).db) }
+func (s *Server) sales(r *http.Request) *sales.Store       { return s.Sales.On(stateOf(r).db) }
+func (s *Server) reports(r *http.Request) *reports.Store   { return s.Reports.On(stateOf(r).db) }
+func (s *Server) feed(r *http.Request) *feed.Store         { return s.Feed.On(stateOf(r).db) }
+func (s *Server) webhooks(r *http.Request) *webhooks.Store { return s.Webhooks.On(stateOf(r).db) }
+func (s *Server) imports(r *http.Request) *imports.Jobs    { return s.Imports.On(stateOf(r).db) }
+func (s *Server) changes(r *http.Request) *imports.Changes { return s.Changes.On(stateOf(r).db) }
+
 func checkPermission(p *keys.Principal, required keys.Permission) error {
 	switch {
 	case required == noKey:

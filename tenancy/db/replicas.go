@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
@@ -160,6 +161,28 @@ func (db *DB) StayOnPrimary() {
 	if db.mayUseReplica() {
 		db.reading.primary.Store(true)
 	}
+}
+
+// onServer calls f with a connection of a replica, if one may answer, or else of the primary.
+func (db *DB) onServer(
+	ctx context.Context, tenant tenancy.ID, f func(context.Context, *DB, *conn) error,
+) error {
+	if db.mayUseReplica() {
+		done, err := db.reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+			return f(ctx, db, conn)
+		})
+		if done {
+			return err
+		}
+	}
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		conn, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return f(ctx, db, conn)
+	})
 }
 
 // onReplica calls f with a connection of a replica. It returns false if the primary must answer; then f may have been

@@ -72,20 +72,7 @@ const setSnapshot = `
 func (db *DB) Snapshot(
 	ctx context.Context, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues ...func(*pgx.Batch),
 ) error {
-	if db.mayUseReplica() {
-		done, err := db.reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-			return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
-		})
-		if done {
-			return err
-		}
-	}
-	return db.atTenant(ctx, tenant, func(db *DB) error {
-		conn, err := db.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
+	return db.onServer(ctx, tenant, func(ctx context.Context, db *DB, conn *conn) error {
 		return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
 	})
 }

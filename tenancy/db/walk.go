@@ -25,44 +25,15 @@ const setReadOnce = `
 func (db *DB) InSnapshot(
 	ctx context.Context, tenant tenancy.ID, timeout time.Duration, f func(context.Context, *DB) error,
 ) error {
-	return db.inSnapshot(ctx, tenant, func(b *pgx.Batch) {
-		b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
-	}, f)
-}
-
-// ReadAtOnce is InSnapshot with the settings of Run, for a page of a list whose queries depend on each other. f may be
-// called again if a replica fails. In a transaction of Begin, each query sees what has been committed before it.
-func (db *DB) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context, *DB) error) error {
-	if db.shared != nil {
-		return f(ctx, db)
-	}
-	set := func(b *pgx.Batch) { b.Queue(setTenant, setting(tenant)) }
-	if db.mayUseReplica() {
-		done, err := db.reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-			begun, err := db.beginSnapshot(ctx, conn, tenant, set)
-			if err != nil {
-				return err
-			}
-			defer rollback(ctx, begun.tx)
-			return f(ctx, db.in(begun))
-		})
-		if done {
-			return err
-		}
-	}
-	return db.inSnapshot(ctx, tenant, set, f)
-}
-
-func (db *DB) inSnapshot(
-	ctx context.Context, tenant tenancy.ID, set func(*pgx.Batch), f func(context.Context, *DB) error,
-) error {
 	var begun *transaction
 	err := db.atTenant(ctx, tenant, func(db *DB) error {
 		conn, err := db.acquire(ctx)
 		if err != nil {
 			return err
 		}
-		if begun, err = db.beginSnapshot(ctx, conn, tenant, set); err != nil {
+		if begun, err = db.beginSnapshot(ctx, conn, tenant, func(b *pgx.Batch) {
+			b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
+		}); err != nil {
 			conn.Release()
 		}
 		return err
@@ -73,6 +44,22 @@ func (db *DB) inSnapshot(
 	snapshot := db.in(begun)
 	defer snapshot.Rollback(ctx)
 	return f(ctx, snapshot)
+}
+
+// ReadAtOnce is InSnapshot with the settings of Run, for a page of a list whose queries depend on each other. f may be
+// called again. In a transaction of Begin, each query sees what has been committed before it.
+func (db *DB) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context, *DB) error) error {
+	if db.shared != nil {
+		return f(ctx, db)
+	}
+	return db.onServer(ctx, tenant, func(ctx context.Context, at *DB, conn *conn) error {
+		begun, err := at.beginSnapshot(ctx, conn, tenant, func(b *pgx.Batch) { b.Queue(setTenant, setting(tenant)) })
+		if err != nil {
+			return err
+		}
+		defer rollback(ctx, begun.tx)
+		return f(ctx, db.in(begun))
+	})
 }
 
 // beginSnapshot begins a transaction with the settings that set adds.

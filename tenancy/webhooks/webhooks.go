@@ -220,7 +220,6 @@ func (s *Store) Create(
 	if err != nil {
 		return w, err
 	}
-	s.db.StayOnPrimary()
 	err = s.db.Update(ctx, tenant, func(b *pgx.Batch) {
 		makers.queue(b)
 		b.Queue(`select pg_advisory_xact_lock(hashtextextended('new webhooks of tenant ' || $1::bigint, 0))`, tenant)
