@@ -328,7 +328,7 @@ func TestWorkersApplyEachPartOnce(t *testing.T) {
 	s.kind.hurt = func(context.Context, changeplan.Part) error { left.Add(-1); return nil }
 	var workers sync.WaitGroup
 	for range 8 {
-		workers.Go(func() { newStore(s.Database, s.kind).RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+		workers.Go(func() { newStore(s.Database, s.kind).Run(ctx, slog.New(slog.DiscardHandler)) })
 	}
 	for _, p := range plans {
 		for {
@@ -911,7 +911,7 @@ func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
 	defer workers.Wait()
 	defer stop()
 	long := s.mustUpload(t, "a b")
@@ -945,7 +945,7 @@ func TestALongComparisonIsContinuedByTheOtherWorker(t *testing.T) {
 	s.mustApply(t, id, false)
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
 	defer workers.Wait()
 	defer stop()
 	s.await(t, id, changeplan.Applied)
