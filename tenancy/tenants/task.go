@@ -75,9 +75,13 @@ func (t Task) On(pool *db.DB) jobs.Kind {
 	return jobs.Kind{
 		Task: t.Function, DB: pool, Poll: t.Interval, Delay: t.Delay, Lease: 2 * taskTimeout, Retry: t.Retry, Central: t.Central,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
-			for end := time.Now().Add(taskTurn); time.Now().Before(end); {
-				isDone, err := t.call(ctx, job.Part, job.Tenant, timeout)
-				if err != nil || isDone {
+			end := time.Now().Add(taskTurn)
+			for n := 0; n == 0 || time.Now().Before(end); n++ {
+				found, err := t.call(ctx, job.Part, job.Tenant, timeout)
+				switch {
+				case err == nil && len(found) == 0 && n == 0: // it is being deleted, or the previous release visits it
+					return t.Retry, nil
+				case err != nil || len(found) == 0 || found[0].Changed < t.Batch:
 					return jobs.Done, err
 				}
 			}
@@ -86,11 +90,12 @@ func (t Task) On(pool *db.DB) jobs.Kind {
 	}
 }
 
-// call calls the function once. It reports whether there is no more work.
-func (t Task) call(ctx context.Context, part *db.DB, tenant tenancy.ID, timeout time.Duration) (isDone bool, err error) {
+type batch struct{ Changed int }
+
+// call calls the function once. It returns nothing if the tenant cannot be visited, or is not due.
+func (t Task) call(ctx context.Context, part *db.DB, tenant tenancy.ID, timeout time.Duration) (found []batch, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var found []struct{ Changed int }
 	err = part.RunWithoutTenant(ctx, func(b *pgx.Batch) {
 		if t.Timeout > 0 { // the context ends it
 			b.Queue(`select set_config('statement_timeout', '0', true)`)
@@ -98,5 +103,5 @@ func (t Task) call(ctx context.Context, part *db.DB, tenant tenancy.ID, timeout 
 		db.QueueRows(b, &found,
 			`select changed from `+t.Function+`($1, $2) batch (tenant, changed)`, -tenant, t.Batch)
 	})
-	return len(found) == 0 || found[0].Changed < t.Batch, err
+	return found, err
 }
