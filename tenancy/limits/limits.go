@@ -17,8 +17,8 @@
 //  1. A user holds at most the share.
 //  2. A part is kept for users with few and short requests at the limit: at most four at a time, each for at most a
 //     quarter of a second. One that had more or longer ones in the last ten seconds leaves the part free, and leaves at
-//     least as much as it already holds; so does a user whose first request came less than a tenth of a second ago,
-//     because the others may follow. Archives and plans, which can take minutes, also leave half of the rest.
+//     least as much as it already holds. A user without a request that ended in that time leaves two thirds of the
+//     part. Archives and plans, which can take minutes, leave the part and half of the rest.
 //  3. What becomes free goes to the waiting user that holds least, then to the one that has waited longest. If it needs
 //     more than is free, only users of the kept part go before it.
 //  4. A request waits for four to five seconds, for a picture six times as long, behind at most maxQueue others of its
@@ -47,8 +47,8 @@ var names = [kinds]string{"requests", "short connections", "long connections", "
 
 const mib, maxQueue, few = 1 << 20, 256, 4
 
-// A user that holds a part of a limit for longer than short has long requests. Rule 2 explains newFor and lately.
-const short, newFor, lately = 250 * time.Millisecond, 100 * time.Millisecond, 10 * time.Second
+// A user that holds a part of a limit for longer than short has long requests. What a user did counts for lately.
+const short, lately = 250 * time.Millisecond, 10 * time.Second
 
 // Limits are the limits of an instance. They are safe for concurrent use. Copies share what is held.
 type Limits struct {
@@ -78,7 +78,8 @@ type user struct {
 	held      [kinds]int64
 	queues    [kinds][]*waiter
 	requests  [kinds]int       // parts that are held or waited for
-	lightFrom [kinds]time.Time // when it may use the kept part if it has few requests
+	requested [kinds]time.Time // when its last short request ended
+	exceeded  [kinds]time.Time // when it last had many or long requests
 }
 
 type waiter struct {
@@ -109,18 +110,24 @@ func New(pool, cpus int) *Limits {
 
 // fits reports whether a user may have n more now. The caller must hold the mutex, as for serve, next and dequeue.
 func (l *limit) fits(u *user, k Kind, n int64) bool {
-	left := l.free - n
+	return u.held[k]+n <= l.share && l.free-n >= u.leaves(l, k)
+}
+
+// leaves returns how much of a limit the user leaves free.
+func (u *user) leaves(l *limit, k Kind) int64 {
 	switch {
-	case left < 0 || u.held[k]+n > l.share:
-		return false
 	case u.isPatient:
-		return left >= (l.size+l.kept)/2
+		return (l.size + l.kept) / 2
+	case !u.isLight(k):
+		return max(l.kept, u.held[k])
+	case time.Since(u.requested[k]) < lately:
+		return 0
 	}
-	return u.isLight(k) || left >= max(l.kept, u.held[k])
+	return (2*l.kept + 1) / 3
 }
 
 func (u *user) isLight(k Kind) bool {
-	return !u.isPatient && !u.hasMany(k) && !time.Now().Before(u.lightFrom[k])
+	return !u.isPatient && !u.hasMany(k) && time.Since(u.exceeded[k]) >= lately
 }
 
 // hasMany reports whether the user has many requests at the limit. One that reads rows takes memory several times.
@@ -129,7 +136,9 @@ func (u *user) hasMany(k Kind) bool { return min(u.requests[k], u.tickets) > few
 // end counts a request less, which held its part for some time.
 func (u *user) end(k Kind, held time.Duration) {
 	if u.hasMany(k) || held > short {
-		u.lightFrom[k] = time.Now().Add(lately)
+		u.exceeded[k] = time.Now()
+	} else if held > 0 {
+		u.requested[k] = time.Now()
 	}
 	u.requests[k]--
 }
@@ -197,9 +206,6 @@ func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 	u.queues[k] = append(u.queues[k], w)
 	s.limits[k].waiting[u] = struct{}{}
 	s.serve(k)
-	if wait := time.Until(u.lightFrom[k]); wait > 0 {
-		defer time.AfterFunc(wait, func() { s.serveAgain(k) }).Stop()
-	}
 	s.mu.Unlock()
 	select {
 	case <-w.served:
@@ -213,12 +219,6 @@ func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
 		s.serve(k) // the next one may need less
 	}
 	return i < 0
-}
-
-func (s *state) serveAgain(k Kind) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serve(k)
 }
 
 func (s *state) release(u *user, k Kind, n int64, taken time.Time) {
@@ -238,9 +238,6 @@ func (s *state) enter(name string, isPatient bool) *user {
 	if u == nil {
 		s.forget()
 		u = &user{isPatient: isPatient}
-		for k := range u.lightFrom {
-			u.lightFrom[k] = time.Now().Add(newFor)
-		}
 		s.users[name] = u
 	}
 	u.tickets++
