@@ -208,9 +208,10 @@ func (p *Picture) RGBA64At(x, y int) color.RGBA64 {
 		p.convert(y - y%stripRows)
 	}
 	pixel := p.strip[(y-p.first)*row+4*x:][:4]
-	return color.RGBA64{
-		R: 0x101 * uint16(pixel[0]), G: 0x101 * uint16(pixel[1]), B: 0x101 * uint16(pixel[2]), A: 0x101 * uint16(pixel[3]),
-	}
+	// Colors that a file has multiplied by alpha can exceed alpha after compression.
+	alpha := pixel[3]
+	of := func(c byte) uint16 { return 0x101 * uint16(min(c, alpha)) }
+	return color.RGBA64{R: of(pixel[0]), G: of(pixel[1]), B: of(pixel[2]), A: of(alpha)}
 }
 
 // convert fills the strip. Decode has converted the first row, so errors are not expected.
