@@ -179,8 +179,8 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// largeWrite is the size from which a part of a response waits for its client in a file. The kernel accepts smaller parts
-// without waiting for the client: see maxUnsent in package server.
+// largeWrite is the size from which a part of a response waits for its client in a file. The kernel accepts smaller
+// parts without waiting for the client: see maxUnsent in package server.
 const largeWrite = 256 << 10
 
 // Write sends a part of the body.

@@ -91,8 +91,8 @@ type Version struct {
 	Images []Image  `json:",omitzero"`
 }
 
-// Applied is the result of a PlanRow that was applied. If the product has changed since the plan, Outcome is Failed and Err is
-// ErrPrecondition. Undo is nil if nothing was written.
+// Applied is the result of a PlanRow that was applied. If the product has changed since the plan, Outcome is Failed and
+// Err is ErrPrecondition. Undo is nil if nothing was written.
 type Applied struct {
 	Result
 	Undo *Undo

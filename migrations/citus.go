@@ -136,8 +136,8 @@ func JoinStatements(coordinator string, workers []string, shards int) (onWorkers
 	), nil
 }
 
-// citusSettings let the nodes get the settings of "set local" too, such as the tenant and row_security. Citus refuses to
-// create a function after it has changed the shards of a table in parallel.
+// citusSettings let the nodes get the settings of "set local" too, such as the tenant and row_security. Citus refuses
+// to create a function after it has changed the shards of a table in parallel.
 const citusSettings = "set local citus.propagate_set_commands = 'local';\n" +
 	"set local citus.multi_shard_modify_mode = 'sequential';\n"
 

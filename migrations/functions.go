@@ -181,8 +181,8 @@ var (
 	keyword       = regexp.MustCompile(`'[^']*'|[A-Z]+`)
 )
 
-// plainTrigger returns what a file and PostgreSQL's definition of the same trigger have in common. If it returns different
-// texts for the same trigger, that is replaced without need.
+// plainTrigger returns what a file and PostgreSQL's definition of the same trigger have in common. If it returns
+// different texts for the same trigger, that is replaced without need.
 func plainTrigger(sql string) string {
 	found := createTrigger.FindStringSubmatch(sql)
 	if found == nil {

@@ -138,7 +138,8 @@ func TestLandedFunctionsKeepTheirSignature(t *testing.T) {
 	}
 	for _, line := range landed {
 		name, _, _ := strings.Cut(line, "(")
-		if !slices.Contains(existing, line) && !strings.Contains(numbered.String(), "drop "+strings.Replace(name, " ", " if exists ", 1)) {
+		dropped := "drop " + strings.Replace(name, " ", " if exists ", 1)
+		if !slices.Contains(existing, line) && !strings.Contains(numbered.String(), dropped) {
 			t.Errorf("%s has changed or gone: put it back, or drop it in a numbered file", line)
 		}
 	}
@@ -285,7 +286,8 @@ func TestCheckRefusesEarlierFunctions(t *testing.T) {
 	defer runtime.Close(t.Context())
 	for _, stored := range []string{`'0 a'`, `null`} {
 		mustExecAll(t, d, `update schema_migrations set functions = `+stored)
-		if err := migrations.Check(t.Context(), runtime); err == nil || !strings.Contains(err.Error(), "run `storeroom migrate`") {
+		err := migrations.Check(t.Context(), runtime)
+		if err == nil || !strings.Contains(err.Error(), "run `storeroom migrate`") {
 			t.Errorf("with functions %s Check = %v", stored, err)
 		}
 	}
@@ -326,7 +328,8 @@ func TestAFailingFileChangesNoFunction(t *testing.T) {
 	facets = strings.Replace(facets, "'tag'", "'label'", 1)
 	before := contents(t, d)
 	for name, sql := range map[string]string{
-		"take_slot.sql": `create or replace function take_slot(of_tenant bigint) returns smallint language plpgsql as 'begin wrong'`,
+		"take_slot.sql": `create or replace function take_slot(of_tenant bigint) returns smallint
+			language plpgsql as 'begin wrong'`,
 		"find_orders.sql": `create or replace function find_orders(pattern text, max_rows integer) returns bigint[]
 			language sql as 'select null'`, // the owner cannot replace it
 		"read_quota.sql": `create or replace function read_quota(of_tenant bigint) returns bigint language sql as 'select 1'`,

@@ -44,8 +44,8 @@ func (p Problems) Err(message string) error {
 
 // Lint returns the problems of the database of conn. It accepts only the security definer functions and the tables of
 // the searching role that it has in a list, except in a schema newer than this program: the previous release must start
-// again after a migration. The runtime role and the migrator may call it, because it reads only the version and PostgreSQL's
-// catalog.
+// again after a migration. The runtime role and the migrator may call it, because it reads only the version and
+// PostgreSQL's catalog.
 func Lint(ctx context.Context, conn *pgx.Conn) (Problems, error) {
 	version, functions, err := versions(ctx, conn)
 	if err != nil {

@@ -234,9 +234,9 @@ const prologue = "set local role storeroom_owner; set local row_security = off; 
 // runScript runs statements in a transaction.
 type runScript func(script string) error
 
-// inTx runs f in one transaction, as the owner of the tables. If the nodes of a cluster are connected and the tables are
-// not distributed yet, Citus must not repeat the statements on the workers: Distribute creates there what is needed.
-// Plain PostgreSQL ignores the setting.
+// inTx runs f in one transaction, as the owner of the tables. If the nodes of a cluster are connected and the tables
+// are not distributed yet, Citus must not repeat the statements on the workers: Distribute creates there what is
+// needed. Plain PostgreSQL ignores the setting.
 func inTx(ctx context.Context, conn *pgx.Conn, distributed bool, f func(run runScript) error) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		run := func(script string) error {

@@ -440,7 +440,8 @@ func TestRowsThatHaveChangedAreNotOverwritten(t *testing.T) {
 	if second = apply(second, false); second.State != changeplan.Planned || second.Failure == nil {
 		t.Fatalf("the second import is %s, %v, want planned with the reason", second.State, second.Failure)
 	}
-	rows, err := j.Rows(t.Context(), j.tenant.ID, second.ID, changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
+	page := paging.Page{Number: 1, PerPage: 10}
+	rows, err := j.Rows(t.Context(), j.tenant.ID, second.ID, changeplan.RowFilter{Page: page})
 	if err != nil || rows.Total != 2 {
 		t.Errorf("the second import has %d rows, %v, want 2", rows.Total, err)
 	}

@@ -20,8 +20,8 @@ func Kinds(db *db.DB, p Pictures) map[string]changeplan.Kind {
 	}
 }
 
-// The kinds of rows. Records of references, products, stock, channels and customers come in this sequence. Orders follow,
-// each with its refunds and its cancellation after it or at the end of all.
+// The kinds of rows. Records of references, products, stock, channels and customers come in this sequence. Orders
+// follow, each with its refunds and its cancellation after it or at the end of all.
 const (
 	Category     Kind = "category"
 	Seller       Kind = "seller"

@@ -193,7 +193,8 @@ func (s shop) planNotes(t *testing.T) (notes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := jobs.Rows(t.Context(), s.tenant, plan.ID, changeplan.RowFilter{Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10}})
+	products := changeplan.RowFilter{Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10}}
+	rows, err := jobs.Rows(t.Context(), s.tenant, plan.ID, products)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ type Record struct {
 
 	// While files are read.
 	Cancelled bool            `json:"-"` // a record of the group cancels the order
-	NamesSale bool            `json:"-"` // Key of a refund may be the number of a stored order, which then is the refunded one
+	NamesSale bool            `json:"-"` // Key of a refund may be the number of the refunded order
 	Buyer     *sales.Customer `json:"-"` // of such a refund, as far as the file has it
 	OldID     int64           `json:"-"` // in an archive
 
@@ -84,8 +84,8 @@ type Record struct {
 	refunded      money.Cents         // the cumulative amount that earlier rows of the plan refund, if Cumulative is set
 }
 
-// content returns the name, SKU, number or id under which rows of a plan refer to each other, and whether the record could
-// be read. Otherwise it has errors. A refund or a cancellation refers to its order.
+// content returns the name, SKU, number or id under which rows of a plan refer to each other, and whether the record
+// could be read. Otherwise it has errors. A refund or a cancellation refers to its order.
 func (r *Record) content() (key string, isRead bool) {
 	switch {
 	case r.Product != nil:

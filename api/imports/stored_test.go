@@ -29,7 +29,7 @@ type storedPart struct {
 }
 
 // mustStore computes, applies and undoes a plan, and returns what was stored after each step. Before it applies and
-// undoes the plan, it calls change, as another user who changes the rows.
+// undoes the plan, it calls change, which changes the rows as another user does.
 func mustStore(
 	t *testing.T, plans changeplan.Plans, tenant tenancy.ID, id int64, change func(to string),
 ) (stored storedPlan) {

@@ -46,7 +46,7 @@ var (
 	webpFormat = format{"WebP", reading(webp.Decode), reading(webp.DecodeConfig), webpMemory, ofEXIF(webpEXIF)}
 )
 
-// newAVIFFormat returns a format whose functions use the picture that config opens.
+// newAVIFFormat returns the format of AVIF. Its function config opens the picture, and the other functions use it.
 func newAVIFFormat() format {
 	var p *avif.Picture
 	return format{

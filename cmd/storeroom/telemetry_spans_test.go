@@ -257,7 +257,8 @@ func (w *tracedServer) checkBudgets(t *testing.T, operations [][3]string, sent [
 	}
 }
 
-// checkTraceTrees requires that every trace has one server span, whose children are client spans with a query, and waits.
+// checkTraceTrees requires that every trace has one server span, whose children are client spans with a query, and
+// waits.
 func (w *tracedServer) checkTraceTrees(t *testing.T) {
 	for id, spans := range w.traces() {
 		root := serverSpan(spans)

@@ -31,8 +31,8 @@ var ErrTooManyRows = fmt.Errorf("xlsx holds at most %d rows", MaxRows)
 // workbookMemory is what a workbook needs while it is written.
 const workbookMemory = 16 << 20
 
-// Workbook runs a report and writes its sheets as a workbook, within the limits of the request in ctx. The caller closes
-// the file. Workbook returns ErrTooManyRows if a sheet has too many rows, or limits.ErrBusy.
+// Workbook runs a report and writes its sheets as a workbook, within the limits of the request in ctx. The caller
+// closes the file. Workbook returns ErrTooManyRows if a sheet has too many rows, or limits.ErrBusy.
 func Workbook(ctx context.Context, report func(context.Context) ([]Sheet, error)) (*spool.Spool, error) {
 	release, err := limits.FromContext(ctx).Take(ctx, limits.Memory, workbookMemory)
 	if err != nil {

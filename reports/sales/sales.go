@@ -122,8 +122,8 @@ type Row struct {
 	MoreInvalid bool // Invalid lacks some errors
 }
 
-// Result is the outcome of a Row, a RefundRow or a CancelRow. If Outcome is Failed, Err is an InvalidError, the StockError
-// of a Row, or tenancy.ErrNotFound if the order of the others does not exist.
+// Result is the outcome of a Row, a RefundRow or a CancelRow. If Outcome is Failed, Err is an InvalidError, the
+// StockError of a Row, or tenancy.ErrNotFound if the order of the others does not exist.
 type Result struct {
 	Number      string // of a Row
 	ID          int64  // of the order or the refund

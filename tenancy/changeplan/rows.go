@@ -24,15 +24,16 @@ const (
 	Ignored   Action = "ignored"
 )
 
-// Row is a row of a plan, as a reader of files yields it, a Kind plans and stores it, and a page shows it. A Kind embeds
-// it in its own rows. Instances of two releases read each other's JSON of rows, so the stored names do not change.
+// Row is a row of a plan, as a reader of files yields it, a Kind plans and stores it, and a page shows it. A Kind
+// embeds it in its own rows. Instances of two releases read each other's JSON of rows, so the stored names do not
+// change.
 type Row struct {
 	Kind     RowKind
 	Key      string // the SKU, name, number or id; "" if the row has none
 	Action   Action
 	Rows     []FileRow            // of an order: in the sequence of the files
 	ItemRows []int                `json:",omitempty"` // of each item of an order, its index in Rows
-	Omitted  int                  `json:",omitempty"` // rows that are not in Rows, because a row that is refused has too many
+	Omitted  int                  `json:",omitempty"` // rows that are not in Rows, because there are too many
 	Old      map[string]any       `json:",omitempty"` // the fields that change
 	New      map[string]any       `json:",omitempty"`
 	Notes    []Note               `json:",omitempty"`
@@ -41,7 +42,7 @@ type Row struct {
 	// Unread are the columns with errors that were found before anything stored was read.
 	Unread    []string      `json:",omitempty"`
 	ProductID int64         `json:",omitempty"` // of a product that exists, if its fields are compared
-	Kept      *tenancy.Kept `json:"-"`          // why the row was not applied or not undone, if something else has changed it
+	Kept      *tenancy.Kept `json:"-"`          // why the row was not applied or undone
 }
 
 // FileRow is one row of a file.

@@ -26,8 +26,9 @@ const (
 	tryPause        = time.Second
 )
 
-// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. Comparing a plan cannot continue in another turn, nor can computing one, unless its kind
-// returns ErrPaused: if it takes longer than one, a second worker does it, so that no tenant waits for it.
+// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. Comparing a plan cannot continue
+// in another turn, nor can computing one, unless its kind returns ErrPaused: if it takes longer than one, a second
+// worker does it, so that no tenant waits for it.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	var workers sync.WaitGroup
 	for long := range s.wake {
@@ -304,8 +305,8 @@ func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error
 // errLong ends work that takes longer than the turn of a tenant and cannot be continued later.
 var errLong = errors.New("the plan takes longer than a turn")
 
-// ErrPaused ends Kind.Plan before the plan is complete, so that plans of other tenants can have the worker. Kind.Plan is
-// called again in a later turn, with the details that it returned, if any, and must continue where it was.
+// ErrPaused ends Kind.Plan before the plan is complete, so that plans of other tenants can have the worker. Kind.Plan
+// is called again in a later turn, with the details that it returned, if any, and must continue where it was.
 var ErrPaused = errors.New("the plan continues in a later turn")
 
 // limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges roles with

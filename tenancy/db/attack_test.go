@@ -966,7 +966,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"change_member", "change A's member",
-			`select from change_member(sha256('bea'), 2, 'owner', false) where outcome not in ('absent', 'refused') or email is not null`,
+			`select from change_member(sha256('bea'), 2, 'owner', false)
+			  where outcome not in ('absent', 'refused') or email is not null`,
 			nothing,
 		},
 		attempt{

@@ -86,7 +86,8 @@ func (o observed) value(name string, with ...attribute.KeyValue) (sum float64) {
 	return sum
 }
 
-// during runs f in a new span and returns the spans of calls that end while it runs. How often f waits depends on the load.
+// during runs f in a new span and returns the spans of calls that end while it runs. How often f waits depends on the
+// load.
 func (o observed) during(f func(context.Context)) []sdktrace.ReadOnlySpan {
 	before := len(o.spans.Ended())
 	ctx, parent := otel.Tracer("test").Start(o.t.Context(), "request")

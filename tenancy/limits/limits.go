@@ -72,14 +72,14 @@ type limit struct {
 }
 
 type user struct {
-	isPatient bool // its work can take minutes
-	tickets   int
-	left      time.Time // when its last request ended
-	held      [kinds]int64
-	queues    [kinds][]*waiter
-	requests  [kinds]int       // parts that are held or waited for
-	requested [kinds]time.Time // when its last short request ended
-	exceeded  [kinds]time.Time // when it last had many or long requests
+	isPatient  bool // its work can take minutes
+	tickets    int
+	left       time.Time // when its last request ended
+	held       [kinds]int64
+	queues     [kinds][]*waiter
+	requests   [kinds]int       // parts that are held or waited for
+	lastShort  [kinds]time.Time // when its last short request ended
+	lastExcess [kinds]time.Time // when it last had many or long requests
 }
 
 type waiter struct {
@@ -120,14 +120,14 @@ func (u *user) leaves(l *limit, k Kind) int64 {
 		return (l.size + l.kept) / 2
 	case !u.isLight(k):
 		return max(l.kept, u.held[k])
-	case time.Since(u.requested[k]) < lately:
+	case time.Since(u.lastShort[k]) < lately:
 		return 0
 	}
 	return (2*l.kept + 1) / 3
 }
 
 func (u *user) isLight(k Kind) bool {
-	return !u.isPatient && !u.hasMany(k) && time.Since(u.exceeded[k]) >= lately
+	return !u.isPatient && !u.hasMany(k) && time.Since(u.lastExcess[k]) >= lately
 }
 
 // hasMany reports whether the user has many requests at the limit. One that reads rows takes memory several times.
@@ -136,9 +136,9 @@ func (u *user) hasMany(k Kind) bool { return min(u.requests[k], u.tickets) > few
 // end counts a request less, which held its part for some time.
 func (u *user) end(k Kind, held time.Duration) {
 	if u.hasMany(k) || held > short {
-		u.exceeded[k] = time.Now()
+		u.lastExcess[k] = time.Now()
 	} else if held > 0 {
-		u.requested[k] = time.Now()
+		u.lastShort[k] = time.Now()
 	}
 	u.requests[k]--
 }

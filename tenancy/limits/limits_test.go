@@ -306,7 +306,8 @@ func TestARequestIsRefusedAfterFourToFiveSeconds(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.Enter("user", Write).Connection(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrBusy) {
+		_, err = l.Enter("user", Write).Connection(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrBusy) {
 			t.Errorf("Connection of a request that ends = %v, want the error of its context", err)
 		}
 		for range 2 {

@@ -37,7 +37,8 @@ var (
 func init() {
 	close(now)
 	for _, c := range []Class{
-		Read, Write, Page, Settings, Unauthenticated, Upload, Feed, Picture, Report, Bulk, Plan, Export, ReportExport, Archive,
+		Read, Write, Page, Settings, Unauthenticated, Upload, Feed, Picture, Report, Bulk, Plan,
+		Export, ReportExport, Archive,
 	} {
 		attributes[c] = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.work.kind", string(c))))
 	}

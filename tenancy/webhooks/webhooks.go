@@ -15,6 +15,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -196,16 +197,8 @@ func (s *Store) Create(
 	if err != nil {
 		return w, err
 	}
-	size, description, state := MaxBatch, "", Active
-	if f.BatchSize != nil {
-		size = *f.BatchSize
-	}
-	if f.Description != nil {
-		description = *f.Description
-	}
-	if f.State != nil {
-		state = *f.State
-	}
+	f.BatchSize, f.Description = cmp.Or(f.BatchSize, new(MaxBatch)), cmp.Or(f.Description, new(""))
+	f.State = cmp.Or(f.State, new(Active))
 	var counts []struct{ Count int }
 	var created []Webhook
 	makers, err := s.findMaker(ctx, tenant, by)
@@ -230,10 +223,10 @@ func (s *Store) Create(
 			                      pause_reason, paused_at, maker_type, maker_id, maker_name, maker_expires_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, case $8 when 'paused' then 'user' end,
 			        case $8 when 'paused' then now() end, $9, $10, $11, $12)
-			returning`+columns, tenant, *f.URL, description, f.Types, size, newSecret(), page.Next.String(tenant), state,
+			returning`+columns, tenant, *f.URL, *f.Description, f.Types, *f.BatchSize, newSecret(), page.Next.String(tenant), *f.State,
 			maker.MakerType, maker.MakerID, maker.MakerName, maker.MakerExpiresAt)
 		tenants.QueueAudit(b, tenant, by, tenants.Entry{
-			Action: "webhook.create", Target: shownURL(*f.URL), Details: map[string]any{"types": f.Types, "state": state},
+			Action: "webhook.create", Target: shownURL(*f.URL), Details: map[string]any{"types": f.Types, "state": *f.State},
 		})
 		return nil
 	})

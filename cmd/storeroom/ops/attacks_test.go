@@ -13,10 +13,10 @@ import (
 	"github.com/storeroom/storeroom/deploy/local"
 )
 
-// Whatever hostile tenants and clients do, ten other tenants see no failed request, their p99 latency is at most 100 ms,
-// or 10 times the one without the attack if that is more, and the process stays below the recommended memory. PostgreSQL does not wait for its disk, which all processes of the machine
-// share. It has no statistics of tenants that are created during the test: autovacuum is off, and the test removes dead
-// rows before each round.
+// Whatever hostile tenants and clients do, ten other tenants see no failed request, their p99 latency is at most 100
+// ms, or 10 times the one without the attack if that is more, and the process stays below the recommended memory.
+// PostgreSQL does not wait for its disk, which all processes of the machine share. It has no statistics of tenants that
+// are created during the test: autovacuum is off, and the test removes dead rows before each round.
 func TestNoAttackAffectsOtherTenants(t *testing.T) {
 	const without, with = 10 * time.Second, 25 * time.Second
 	h := newServiceOn(t, startServer(t, local.Options{Postgres: true}))
