@@ -157,7 +157,7 @@ func TestErrorsOfTheReportAreReturned(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Count(b.String(), "\r\n") != 3 {
 		t.Errorf("after two rows: %q, %v", b.String(), err)
 	}
-	err := export.WriteWorkbook(t.Context(), io.Discard, export.Products(failing(2)))
+	err = export.WriteWorkbook(t.Context(), io.Discard, export.Products(failing(2)))
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("XLSX: %v", err)
 	}
