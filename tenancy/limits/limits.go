@@ -14,11 +14,11 @@
 //
 // P is the size of the pool, C the number of CPUs. These are the rules of each limit:
 //
-//  1. A user holds at most the share.
+//  1. A user holds at most the share, and leaves at least as much free as it already holds.
 //  2. A part is kept for users with few and short requests at the limit: at most four at a time, each for at most a
-//     quarter of a second. One that had more or longer ones in the last ten seconds leaves the part free, and leaves at
-//     least as much as it already holds. A user without a request that ended in that time leaves two thirds of the
-//     part. Archives and plans, which can take minutes, leave the part and half of the rest.
+//     quarter of a second. One that had more or longer ones in the last ten seconds leaves the part free. A user without
+//     a request that ended in that time leaves two thirds of it. Archives and plans, which can take minutes, leave the
+//     part and half of the rest.
 //  3. What becomes free goes to the waiting user that holds least, then to the one that has waited longest. If it needs
 //     more than is free, only users of the kept part go before it.
 //  4. A request waits for four to five seconds, for a picture six times as long, behind at most maxQueue others of its
@@ -117,13 +117,13 @@ func (l *limit) fits(u *user, k Kind, n int64) bool {
 func (u *user) leaves(l *limit, k Kind) int64 {
 	switch {
 	case u.isPatient:
-		return (l.size + l.kept) / 2
+		return max((l.size+l.kept)/2, u.held[k])
 	case !u.isLight(k):
 		return max(l.kept, u.held[k])
-	case time.Since(u.lastShort[k]) < lately:
-		return 0
+	case time.Since(u.lastShort[k]) >= lately:
+		return max((2*l.kept+1)/3, u.held[k])
 	}
-	return (2*l.kept + 1) / 3
+	return u.held[k]
 }
 
 func (u *user) isLight(k Kind) bool {
