@@ -169,7 +169,7 @@ func ordersBody(s shape, first int) string {
 // mustPost sends a bulk request, and repeats it while the server asks for that.
 func (t *Target) mustPost(one tenant, path, body string) {
 	t.Helper()
-	for end := time.Now().Add(5*time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		response, err := http.DefaultClient.Do(newRequest(t.Context(), t.Address, one.Key, "POST", path, body))
 		if err != nil {
 			t.Error(err)
