@@ -121,7 +121,7 @@ func (u *user) leaves(l *limit, k Kind) int64 {
 	case !u.isLight(k):
 		return max(l.kept, u.held[k])
 	case time.Since(u.lastShort[k]) >= lately:
-		return max((2*l.kept+1)/3, u.held[k])
+		return max(2*l.kept/3, u.held[k])
 	}
 	return u.held[k]
 }

@@ -189,7 +189,7 @@ func TestUsersWithManyRequestsDoNotDelayOneWithOne(t *testing.T) {
 		t.Run(names[k], func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := New(24, 2)
+				l := New(48, 8)
 				other := l.Enter("other", Write)
 				release, _ := other.Try(k, 1)
 				time.Sleep(short)
@@ -244,6 +244,18 @@ func TestUsersWithLongRequestsDoNotDelayOneWithShortOnes(t *testing.T) {
 		cancel()
 		all.Wait()
 	})
+}
+
+// While a user computes, one that is not known yet can.
+func TestANewUserGetsAnotherCPU(t *testing.T) {
+	t.Parallel()
+	l := New(24, 2)
+	_, first := l.Enter("first", Plan).Try(CPU, 1)
+	_, second := l.Enter("second", Plan).Try(CPU, 1)
+	_, third := l.Enter("third", Write).Try(CPU, 1)
+	if !first || second || !third {
+		t.Errorf("a plan = %v, a second one = %v and a new user = %v", first, second, third)
+	}
 }
 
 // Many users that are not known yet have one request each.
