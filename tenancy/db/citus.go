@@ -107,8 +107,37 @@ func (db *DB) Central() *DB {
 	return db.cluster.central
 }
 
-// OnCluster reports whether the database is a Citus cluster.
-func (db *DB) OnCluster() bool { return db.cluster != nil }
+// TxWithCentral runs f in a transaction with the rows of a tenant, and one with the tables outside the shard groups. On
+// plain PostgreSQL they are the same transaction. On a cluster the one with the tables outside commits first. After an
+// interruption in between, the caller must be able to repeat f.
+func (db *DB) TxWithCentral(ctx context.Context, tenant tenancy.ID, f func(central, rows pgx.Tx) error) error {
+	return db.Tx(ctx, tenant, func(rows pgx.Tx) error {
+		if db.cluster == nil {
+			return f(rows, rows)
+		}
+		return db.Central().Tx(ctx, tenant, func(central pgx.Tx) error { return f(central, rows) })
+	})
+}
+
+// OfBoth returns what read returns for the rows of a tenant, and on a cluster also for the tables outside the shard
+// groups. first is how many of both the caller needs.
+func OfBoth[T any](
+	db *DB, skip, first int, compare func(a, b T) int, read func(part *DB, skip, first int) ([]T, int64, error),
+) (found []T, total int64, err error) {
+	if db.cluster == nil {
+		return read(db, skip, first)
+	}
+	for _, part := range []*DB{db.Central(), db} {
+		rows, count, err := read(part, 0, skip+first)
+		if err != nil {
+			return nil, 0, err
+		}
+		found, total = append(found, rows...), total+count
+	}
+	slices.SortStableFunc(found, compare)
+	skip = min(skip, len(found))
+	return found[skip:min(skip+first, len(found))], total, nil
+}
 
 // withHold returns a query that sets the tenant, $1, extended by hold.
 func (db *DB) withHold(sql string) string {

@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -72,10 +73,10 @@ type Logged struct {
 func AuditLog(
 	ctx context.Context, pool *db.DB, tenant tenancy.ID, action string, page, perPage int,
 ) ([]Logged, int64, error) {
-	if pool.OnCluster() {
-		return clusterAuditLog(ctx, pool, tenant, action, page, perPage)
-	}
-	return auditLog(ctx, pool, tenant, action, (page-1)*perPage, perPage)
+	newest := func(a, b Logged) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.ID, a.ID)) }
+	return db.OfBoth(pool, (page-1)*perPage, perPage, newest, func(part *db.DB, skip, first int) ([]Logged, int64, error) {
+		return auditLog(ctx, part, tenant, action, skip, first)
+	})
 }
 
 func auditLog(

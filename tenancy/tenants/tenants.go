@@ -133,56 +133,70 @@ func Create(ctx context.Context, pool *db.DB, t Tenant) (Tenant, error) {
 	if err := t.validate(Tenant{}); err != nil {
 		return t, err
 	}
-	err := pool.TxWithoutTenant(ctx, func(tx pgx.Tx) error {
-		row, err := tenantRow(tx.Query(ctx, `
-			insert into tenants (slug, name, plan, rate_limit, timezone, currency, quota_storage, quota_records,
-			                     recount_quotas_at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, now() + interval '24 hours')
-			returning `+tenantColumns,
-			t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.QuotaStorage, t.QuotaRecords))
-		if err != nil {
+	next, err := db.Call[struct{ ID tenancy.ID }](ctx, pool, `select nextval(pg_get_serial_sequence('tenants', 'id')) as id`)
+	if err != nil {
+		return t, wrap("create tenant", err)
+	}
+	t.ID = next[0].ID
+	err = pool.TxWithCentral(ctx, t.ID, func(central, rows pgx.Tx) error {
+		if _, err := insertTenant(ctx, central, t); err != nil {
 			return err
-		}
-		t = row
-		if err := db.SetTenant(ctx, tx, t.ID); err != nil {
-			return err
-		}
-		if !pool.OnCluster() {
-			if err := createFirstRows(ctx, tx, t.ID); err != nil {
-				return err
-			}
 		}
 		details := map[string]any{"plan": t.Plan, "rate_limit": t.Limit()}
-		return Audit(ctx, tx, t.ID, tenancy.Operator, Entry{Action: "tenant.create", Target: t.Slug, Details: details})
+		entry := Entry{Action: "tenant.create", Target: t.Slug, Details: details}
+		if err := Audit(ctx, central, t.ID, tenancy.Operator, entry); err != nil {
+			return err
+		}
+		if _, err := insertTenant(ctx, rows, t); err != nil {
+			return err
+		}
+		return createFirstRows(ctx, rows, t.ID)
 	})
 	if db.SQLState(err) == "23505" {
-		err = fmt.Errorf("tenant %q: %w", t.Slug, tenancy.ErrConflict)
-		if !pool.OnCluster() {
-			return t, err
-		}
-		return completeCreation(ctx, pool, t, err)
-	}
-	if err == nil && pool.OnCluster() {
-		if _, err = createInGroup(ctx, pool, t); err != nil {
-			err = fmt.Errorf("the tenant %q is incomplete, repeat the command: %w", t.Slug, err)
-		}
+		return completeCreation(ctx, pool, t.Slug)
 	}
 	return t, wrap("create tenant", err)
 }
 
+// insertTenant inserts a tenant unless it exists.
+func insertTenant(ctx context.Context, tx pgx.Tx, t Tenant) (inserted bool, err error) {
+	tag, err := tx.Exec(ctx, `
+		insert into tenants (id, slug, name, plan, rate_limit, timezone, currency, suspended_at, quota_storage, quota_records,
+		                     recount_quotas_at)
+		overriding system value
+		values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end, $9, $10, now() + interval '24 hours')
+		    on conflict (id) do nothing`,
+		t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords)
+	return tag.RowsAffected() > 0, err
+}
+
+// completeCreation creates the rows of a tenant whose creation was interrupted on a cluster. Otherwise it returns
+// ErrConflict.
+func completeCreation(ctx context.Context, pool *db.DB, slug string) (Tenant, error) {
+	t, err := BySlug(ctx, pool, slug)
+	if err != nil {
+		return t, err
+	}
+	return t, pool.Tx(ctx, t.ID, func(rows pgx.Tx) error {
+		inserted, err := insertTenant(ctx, rows, t)
+		switch {
+		case err != nil:
+			return err
+		case !inserted:
+			return fmt.Errorf("tenant %q: %w", slug, tenancy.ErrConflict)
+		}
+		return createFirstRows(ctx, rows, t.ID)
+	})
+}
+
 // createFirstRows creates the rows that every tenant has.
 func createFirstRows(ctx context.Context, tx pgx.Tx, id tenancy.ID) error {
-	for _, sql := range []string{
+	return execEach(ctx, tx, id,
 		`insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`,
 		`insert into channels (tenant_id, identifier, label) values ($1, 'pos', 'Point of sale')`,
 		`insert into sales_zones (tenant_id, timezone) select id, timezone from tenants where id = $1`,
 		`select copy_quota($1, 0, 0)`,
-	} {
-		if _, err := tx.Exec(ctx, sql, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 // List returns all tenants by slug, for the operator.
@@ -207,68 +221,56 @@ func BySlug(ctx context.Context, pool *db.DB, slug string) (Tenant, error) {
 // Only a change of the currency waits for transactions that write the tenant's rows. It returns ErrNotFound or an
 // InvalidError.
 func Change(ctx context.Context, pool *db.DB, slug string, change func(*Tenant)) (Tenant, error) {
-	var t Tenant
-	err := changeInGroup(ctx, pool, slug, func(inGroup pgx.Tx) (err error) {
-		t, err = changeTenant(ctx, pool, slug, change, inGroup)
+	t, err := BySlug(ctx, pool, slug)
+	if err != nil {
+		return t, err
+	}
+	err = pool.TxWithCentral(ctx, t.ID, func(central, rows pgx.Tx) (err error) {
+		t, err = changeTenant(ctx, central, rows, t.ID, change)
 		return err
 	})
 	return t, wrap("tenant "+slug, err)
 }
 
-// changeTenant is Change with the transaction of changeInGroup.
+// changeTenant is Change with the transactions of db.TxWithCentral.
 func changeTenant(
-	ctx context.Context, pool *db.DB, slug string, change func(*Tenant), inGroup pgx.Tx,
-) (t Tenant, err error) {
-	err = pool.TxWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
-		t, err = tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for no key update`, slug))
-		if err != nil {
-			return err
+	ctx context.Context, central, rows pgx.Tx, id tenancy.ID, change func(*Tenant),
+) (Tenant, error) {
+	t, err := tenantRow(central.Query(ctx, `select `+tenantColumns+` from tenants where id = $1 for no key update`, id))
+	if err != nil {
+		return t, err
+	}
+	before := t
+	change(&t)
+	t.ID, t.Slug = id, before.Slug
+	if err := t.validate(before); err != nil {
+		return t, err
+	}
+	if t.Currency != before.Currency {
+		if err := refuseCurrencyChange(ctx, rows, id); err != nil {
+			return t, err
 		}
-		id := t.ID
-		before := t
-		change(&t)
-		t.ID = id
-		if err := t.validate(before); err != nil {
-			return err
-		}
-		if err := db.SetTenant(ctx, tx, t.ID); err != nil {
-			return err
-		}
-		rows := tx
-		if inGroup != nil {
-			rows = inGroup
-		}
-		if t.Currency != before.Currency {
-			if err := refuseCurrencyChange(ctx, rows, t.ID); err != nil {
-				return err
-			}
-		}
-		t, err = tenantRow(tx.Query(ctx, `
+	}
+	for _, tx := range []pgx.Tx{central, rows} {
+		_, err := tx.Exec(ctx, `
 			update tenants
 			   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
 			       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now(),
 			       quota_storage = $8, quota_records = $9
-			 where id = $1
-			returning `+tenantColumns,
-			t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords))
+			 where id = $1`,
+			id, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords)
 		if err != nil {
-			return err
+			return t, err
 		}
-		if inGroup != nil {
-			if err := copyTenant(ctx, inGroup, t); err != nil {
-				return err
-			}
-		}
-		if _, err := rows.Exec(ctx, copyQuota, t.ID); err != nil {
-			return err
-		}
-		changes := t.changes(before)
-		if len(changes) == 0 {
-			return nil
-		}
-		return Audit(ctx, tx, t.ID, tenancy.Operator, Entry{Action: "tenant.change", Target: t.Slug, Details: changes})
-	})
-	return t, err
+	}
+	if _, err := rows.Exec(ctx, copyQuota, id); err != nil {
+		return t, err
+	}
+	changes := t.changes(before)
+	if len(changes) == 0 {
+		return t, nil
+	}
+	return t, Audit(ctx, central, id, tenancy.Operator, Entry{Action: "tenant.change", Target: t.Slug, Details: changes})
 }
 
 // changes returns the changed settings, for the audit log.
@@ -299,91 +301,8 @@ func numberOrNil(n *int64) any {
 	return *n
 }
 
-// deleteTries is maxTries for deleting a tenant, which deadlocks with each of the tenant's writes
-// in progress.
-const deleteTries = 20
-
-// Delete deletes a tenant and all its rows. It returns ErrNotFound.
-//
-// It suspends the tenant first, so that no new requests begin, and waits for the row
-// locks of running ones.
-func Delete(ctx context.Context, pool *db.DB, slug string) error {
-	t, err := Change(ctx, pool, slug, func(t *Tenant) { t.Suspended = true })
-	if err != nil {
-		return err
-	}
-	if pool.OnCluster() {
-		err := db.Retry(ctx, deleteTries, func() error { return deleteInGroup(ctx, pool, t) })
-		if err != nil {
-			return wrap("delete tenant "+slug, err)
-		}
-	}
-	return wrap("delete tenant "+slug, db.Retry(ctx, deleteTries, func() error { return deleteTenant(ctx, pool, slug) }))
-}
-
-// withoutTimeouts is for deletions: that of a million products takes longer than the timeouts of a request.
-const withoutTimeouts = `
-	select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
-
-func deleteTenant(ctx context.Context, pool *db.DB, slug string) error {
-	return pool.TxWithoutTenant(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, withoutTimeouts); err != nil {
-			return err
-		}
-		t, err := tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
-		if err != nil {
-			return err
-		}
-		if err := db.SetTenant(ctx, tx, t.ID); err != nil {
-			return err
-		}
-		if !pool.OnCluster() {
-			if err := deleteLargeTables(ctx, tx, t.ID); err != nil {
-				return err
-			}
-		}
-		if _, err = tx.Exec(ctx, `delete from tenants where id = $1`, t.ID); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, deleteQuota, t.ID)
-		return err
-	})
-}
-
 // copyQuota copies the limits of a tenant, unless nothing is counted yet.
 const copyQuota = `select copy_quota(tenant_id, 0, 0) from quota_counts where tenant_id = $1 and slot = -1`
-
-// deleteQuota follows all other deletions, which are counted.
-const deleteQuota = `delete from quota_counts where tenant_id = $1`
-
-// deleteLargeTables deletes the rows that a cascade would delete with one statement each. Referencing tables come
-// first.
-func deleteLargeTables(ctx context.Context, tx pgx.Tx, id tenancy.ID) error {
-	for _, sql := range []string{
-		`delete from refund_items where tenant_id = $1`,
-		`delete from refunds where tenant_id = $1`,
-		`delete from cancellations where tenant_id = $1`,
-		`delete from order_items where tenant_id = $1`,
-		`delete from orders where tenant_id = $1`,
-		`delete from product_texts where tenant_id = $1`,
-		`delete from products where tenant_id = $1`,
-		`delete from inventory_adjustments where tenant_id = $1`,
-		`delete from customer_texts where tenant_id = $1`,
-		`delete from customers where tenant_id = $1`,
-		`delete from channels where tenant_id = $1`,
-		`delete from categories where tenant_id = $1`,
-		`delete from sellers where tenant_id = $1`,
-		`delete from warehouses where tenant_id = $1`,
-		`delete from webhooks where tenant_id = $1`,
-		`delete from webhook_deliveries where tenant_id = $1`, // has no reference
-		`delete from changes where tenant_id = $1`,            // has no reference, and the others add rows
-	} {
-		if _, err := tx.Exec(ctx, sql, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func tenantRow(rows pgx.Rows, err error) (Tenant, error) {
 	if err != nil {
