@@ -998,10 +998,12 @@ create table change_plans (
     lease_until  timestamptz,
     attempts     integer not null default 0,
     is_long      boolean not null default false,
+    traceparent  text,
     PRIMARY KEY (tenant_id, id),
     CHECK (next_part >= 0 AND next_part <= parts),
     CHECK (parts >= 0),
     CHECK (state = ANY (ARRAY['planning'::text, 'needs_mapping'::text, 'planned'::text, 'applying'::text, 'applied'::text, 'undoing'::text, 'undone'::text, 'cancelled'::text, 'failed'::text])),
+    CHECK (length(traceparent) <= 55),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table change_plans is 'Plans of changes, until expires_at: 24 hours after they were created. A plan that is applied can be undone until then: 7 days if it is an import, 30 days otherwise.';
@@ -1013,6 +1015,7 @@ comment on column change_plans.details is 'What the code of the kind stores: set
 comment on column change_plans.worker is 'The process that works on the plan, until lease_until.';
 comment on column change_plans.attempts is 'How often a worker has claimed the plan since a part of it was completed or a worker released it.';
 comment on column change_plans.is_long is 'Whether the plan is computed or compared longer than other tenants may wait.';
+comment on column change_plans.traceparent is 'The span of the request that created the plan, or last applied or undid it, in the format of W3C Trace Context. The span of its worker has a link to it.';
 CREATE INDEX change_plans_due ON change_plans USING btree (tenant_id, id) WHERE state = ANY (ARRAY['planning'::text, 'applying'::text, 'undoing'::text]);
 CREATE INDEX change_plans_leased ON change_plans USING btree (tenant_id) WHERE lease_until IS NOT NULL;
 CREATE CONSTRAINT TRIGGER count_due_change_plans AFTER INSERT OR DELETE OR UPDATE OF state ON change_plans DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_due_change_plans();
@@ -1128,11 +1131,17 @@ comment on column timelines.id is 'Differs for two servers that were promoted to
 
 create table tenants_with_work (
     tenant_id bigint not null,
-    task      text collate "C" not null
+    task      text collate "C" not null,
+    due       timestamptz not null default now(),
+    worker    uuid,
+    attempts  integer not null default 0
 );
-comment on table tenants_with_work is 'Tenants for which a task has work. Each statement that makes work inserts its own row, so that none waits for another. The task replaces those of a tenant with one if the same snapshot shows more work, so that it misses none. The runtime role has no privilege.';
+comment on table tenants_with_work is 'Queue of the tenants for which a task has work. Each statement that makes work inserts its own row, so that none waits for another; claim_work replaces those of a tenant with one that a worker has until it is due. It deletes only rows that it sees, so it misses no work. The runtime role has no privilege.';
+comment on column tenants_with_work.due is 'When a worker may claim the tenant: the end of the lease if the row has a worker.';
+comment on column tenants_with_work.attempts is 'How often the task has failed for the tenant since it succeeded.';
+CREATE INDEX tenants_with_work_due ON tenants_with_work USING btree (task, due);
 CREATE INDEX tenants_with_work_task ON tenants_with_work USING btree (task, tenant_id);
-alter table tenants_with_work alter tenant_id set statistics 0;
+alter table tenants_with_work alter tenant_id set statistics 0, alter due set statistics 0;
 
 create table feed_epochs (
     tenant_id  bigint not null,
@@ -1882,7 +1891,11 @@ declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
     tenant := first_free_tenant('delete_expired_responses', array(
-        select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100));
+        select t.id
+          from tenants t
+         where t.delete_responses_at <= now() and (after_tenant >= 0 or t.id = -after_tenant)
+         order by t.delete_responses_at
+         limit 100));
     if tenant is null then
         return;
     end if;
@@ -2208,7 +2221,11 @@ declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
     tenant := first_free_tenant('delete_expired_usage', array(
-        select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100));
+        select t.id
+          from tenants t
+         where t.delete_usage_at <= now() and (after_tenant >= 0 or t.id = -after_tenant)
+         order by t.delete_usage_at
+         limit 100));
     if tenant is null then
         return;
     end if;
@@ -2326,15 +2343,19 @@ declare
 begin
     changed := 0;
     tenant := after_tenant;
-    for visits in 1..100 loop
-        tenant := next_tenant_with_work('pack_product_sums', tenant);
+    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
+        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_product_sums', tenant) end;
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
         delete from tenants_with_work w
          where w.task = 'pack_product_sums'
            and w.tenant_id = tenant
+           and w.worker is null
            and not exists (select from unpacked_sums u where u.tenant_id = tenant);
         continue when found;
+        if after_tenant < 0 then
+            perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
+        end if;
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
         for row in
             select distinct u.month, u.block
@@ -2389,7 +2410,8 @@ begin
             end;
         end loop;
         with seen as (
-            delete from tenants_with_work w where w.task = 'pack_product_sums' and w.tenant_id = tenant
+            delete from tenants_with_work w
+             where w.task = 'pack_product_sums' and w.tenant_id = tenant and w.worker is null
         )
         insert into tenants_with_work (tenant_id, task)
         select tenant, 'pack_product_sums'
@@ -2522,15 +2544,19 @@ declare
 begin
     changed := 0;
     tenant := after_tenant;
-    for visits in 1..100 loop
-        tenant := next_tenant_with_work('pack_customers', tenant);
+    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
+        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_customers', tenant) end;
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
         delete from tenants_with_work w
          where w.task = 'pack_customers'
            and w.tenant_id = tenant
+           and w.worker is null
            and not exists (select from unpacked_customers u where u.tenant_id = tenant);
         continue when found;
+        if after_tenant < 0 then
+            perform pg_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
+        end if;
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
         for row in
             select distinct u.day
@@ -2557,7 +2583,8 @@ begin
             end;
         end loop;
         with seen as (
-            delete from tenants_with_work w where w.task = 'pack_customers' and w.tenant_id = tenant
+            delete from tenants_with_work w
+             where w.task = 'pack_customers' and w.tenant_id = tenant and w.worker is null
         )
         insert into tenants_with_work (tenant_id, task)
         select tenant, 'pack_customers'
@@ -2658,9 +2685,13 @@ begin
     while max_rows > 0 loop
         tenant := next_tenant_with_work('claim_unused_media', tenant);
         exit when tenant is null;
+        continue when not pg_try_advisory_xact_lock(
+            hashtextextended('claim_unused_media in the queue of tenant ' || tenant, 0));
+        continue when has_worker('claim_unused_media', tenant); -- since the query
         perform set_config('app.tenant_id', tenant::text, true);
         with seen as (
-            delete from tenants_with_work w where w.task = 'claim_unused_media' and w.tenant_id = tenant
+            delete from tenants_with_work w
+             where w.task = 'claim_unused_media' and w.tenant_id = tenant and w.worker is null
         )
         insert into tenants_with_work (tenant_id, task)
         select tenant, 'claim_unused_media'
@@ -2762,7 +2793,11 @@ declare
     of_plans integer;
 begin
     tenant := first_free_tenant('delete_expired_change_plans', array(
-        select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
+        select t.id
+          from tenants t
+         where t.delete_plans_at <= now() and (after_tenant >= 0 or t.id = -after_tenant)
+         order by t.delete_plans_at
+         limit 100));
     if tenant is null then
         return;
     end if;
@@ -3053,7 +3088,11 @@ CREATE OR REPLACE FUNCTION public.next_tenant_with_work(of_task text, after_tena
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
  SET enable_seqscan TO 'off'
 AS $function$
-    select min(tenant_id) from tenants_with_work where task = of_task and tenant_id > after_tenant;
+    select w.tenant_id
+      from tenants_with_work w
+     where w.task = of_task and w.tenant_id > after_tenant and not has_worker(of_task, w.tenant_id)
+     order by w.tenant_id
+     limit 1;
 $function$;
 revoke execute on function next_tenant_with_work(text,bigint) from public;
 
@@ -3361,13 +3400,18 @@ declare
     rows integer;
 begin
     deleted := 0;
-    tenant := next_tenant_with_work('delete_unused_deliveries', after_tenant);
+    tenant := case when after_tenant < 0 then -after_tenant
+                   else next_tenant_with_work('delete_unused_deliveries', after_tenant) end;
     if tenant is null then
         return;
     end if;
     perform set_config('app.tenant_id', tenant::text, true);
+    if after_tenant < 0 then
+        perform pg_advisory_xact_lock(hashtextextended('deliveries of tenant ' || tenant, 0));
+    end if;
     if pg_try_advisory_xact_lock(hashtextextended('deliveries of tenant ' || tenant, 0)) then
-        delete from tenants_with_work w where w.task = 'delete_unused_deliveries' and w.tenant_id = tenant;
+        delete from tenants_with_work w
+         where w.task = 'delete_unused_deliveries' and w.tenant_id = tenant and w.worker is null;
         loop
             webhook := (
                 select d.webhook_id
@@ -4370,7 +4414,8 @@ declare
 begin
     tenant := (
         select t.id
-          from (select id from tenants where recount_quotas_at <= now() order by recount_quotas_at limit 100) t
+          from (select id from tenants where recount_quotas_at <= now() and (after_tenant >= 0 or id = -after_tenant)
+                 order by recount_quotas_at limit 100) t
          where pg_try_advisory_xact_lock(hashtextextended('recount_quotas of tenant ' || t.id, 0))
          limit 1);
     if tenant is null then
@@ -4468,7 +4513,8 @@ begin
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
         with seen as (
-            delete from tenants_with_work w where w.task = 'fill_texts' and w.tenant_id = tenant
+            delete from tenants_with_work w
+             where w.task = 'fill_texts' and w.tenant_id = tenant and w.worker is null
         )
         insert into tenants_with_work (tenant_id, task)
         select tenant, 'fill_texts'
@@ -4601,6 +4647,96 @@ end $function$;
 alter function find_orders(text,integer) owner to storeroom_search;
 revoke execute on function find_orders(text,integer) from public;
 grant execute on function find_orders(text,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.claim_work(of_task text, by_worker uuid, seconds double precision, delay double precision)
+ RETURNS TABLE(tenant bigint, attempts integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    is_due constant text := case of_task
+        when 'change_plans' then 't.due_change_plans > 0 and t.suspended_at is null'
+        when 'delete_expired_change_plans' then 't.delete_plans_at <= now()'
+        when 'delete_expired_responses' then 't.delete_responses_at <= now()'
+        when 'delete_expired_usage' then 't.delete_usage_at <= now()'
+        when 'recount_quotas' then 't.recount_quotas_at <= now()'
+    end;
+begin
+    if is_due is not null then -- no statement queues these
+        execute format($query$
+            insert into tenants_with_work (tenant_id, task)
+            select t.id, %L
+              from tenants t
+             where %s
+               and not exists (select from tenants_with_work w where w.task = %1$L and w.tenant_id = t.id)
+             limit 100$query$, of_task, is_due);
+    end if;
+    if of_task = 'change_plans' then
+        delete from tenants_with_work w
+         where w.task = of_task and w.worker is null
+           and exists (select from tenants t where t.id = w.tenant_id and t.suspended_at is not null);
+    end if;
+    for tenant in
+        select w.tenant_id
+          from tenants_with_work w
+         where w.task = of_task and w.due <= clock_timestamp() - make_interval(secs => delay)
+         group by w.tenant_id
+        having not has_worker(of_task, w.tenant_id)
+         order by min(w.due), w.tenant_id
+    loop
+        continue when not pg_try_advisory_xact_lock(
+            hashtextextended(of_task || ' in the queue of tenant ' || tenant, 0));
+        continue when has_worker(of_task, tenant);
+        with claimed as (
+            delete from tenants_with_work w where w.task = of_task and w.tenant_id = tenant returning w.attempts
+        )
+        insert into tenants_with_work as i (tenant_id, task, due, worker, attempts)
+        select tenant, of_task, clock_timestamp() + make_interval(secs => seconds), by_worker, max(c.attempts)
+          from claimed c
+        having count(*) > 0
+     returning i.attempts into attempts;
+        if attempts is not null then
+            return next;
+            exit;
+        end if;
+    end loop;
+end $function$;
+revoke execute on function claim_work(text,uuid,double precision,double precision) from public;
+grant execute on function claim_work(text,uuid,double precision,double precision) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.has_worker(of_task text, of_tenant bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select exists (
+        select from tenants_with_work w
+         where w.task = of_task and w.tenant_id = of_tenant and w.due > clock_timestamp()
+           and (w.worker is not null or w.attempts > 0));
+$function$;
+revoke execute on function has_worker(text,bigint) from public;
+
+CREATE OR REPLACE FUNCTION public.move_work(of_task text, of_tenant bigint, by_worker uuid, to_state text, seconds double precision)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if to_state = 'done' then
+        delete from tenants_with_work w where w.task = of_task and w.tenant_id = of_tenant and w.worker = by_worker;
+    else
+        update tenants_with_work w
+           set due = clock_timestamp() + make_interval(secs => seconds),
+               worker = case to_state when 'leased' then by_worker end,
+               attempts = case to_state when 'leased' then w.attempts when 'failed' then w.attempts + 1 else 0 end
+         where w.task = of_task and w.tenant_id = of_tenant and w.worker = by_worker;
+    end if;
+    return found;
+end $function$;
+revoke execute on function move_work(text,bigint,uuid,text,double precision) from public;
+grant execute on function move_work(text,bigint,uuid,text,double precision) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.schema_functions()
  RETURNS text

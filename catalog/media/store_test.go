@@ -247,7 +247,8 @@ func TestUnusedFilesAreDeleted(t *testing.T) {
 		if deleted, err = s.DeleteUnused(t.Context(), d.DB); err != nil || deleted != 0 {
 			t.Errorf("deleted %d, %v, which the deleted tenant's upload may still write", deleted, err)
 		}
-		if _, err := super.Exec(t.Context(), `update unused_media set due = now()`); err != nil {
+		if _, err := super.Exec(t.Context(),
+			`update unused_media set due = now(); update tenants_with_work set due = now()`); err != nil {
 			t.Fatal(err)
 		}
 		deleted, err = s.DeleteUnused(t.Context(), d.DB)
@@ -302,7 +303,8 @@ func TestAFileIsTriedAgainAfterTheStorageFailed(t *testing.T) {
 	s := Open("file://" + dir)
 	super := d.MustSuper(t)
 	makeDue := func() {
-		if _, err := super.Exec(t.Context(), `update unused_media set due = now()`); err != nil {
+		if _, err := super.Exec(t.Context(),
+			`update unused_media set due = now(); update tenants_with_work set due = now()`); err != nil {
 			t.Fatal(err)
 		}
 	}

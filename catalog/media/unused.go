@@ -3,14 +3,13 @@ package media
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 )
 
 // Reserve records a file before it is written, so that it is deleted if no product uses it within an hour, even if the
@@ -76,64 +75,57 @@ func (s *Store) Discard(ctx context.Context, db *db.DB, tenant tenancy.ID, file 
 const (
 	deleteInterval = time.Minute
 	deleteBatch    = 100
-	deleteTimeout  = time.Minute // of a batch
+	deleteTimeout  = time.Minute      // of a batch
+	deleteRetry    = 10 * time.Minute // after the storage has failed
 )
 
-// DeleteUnusedPeriodically deletes the files that no product uses, now and after each minute, until ctx ends. Any
-// number of instances may do this.
-func (s *Store) DeleteUnusedPeriodically(ctx context.Context, pool *db.DB, logger *slog.Logger) {
-	db.Repeat(ctx, deleteInterval, logger, func() error {
-		_, err := s.DeleteUnused(ctx, pool)
-		if err != nil {
-			err = fmt.Errorf("delete unused pictures: %w", err)
-		}
-		return err
-	})
+// DeleteUnused deletes the files that are due, and returns their number.
+func (s *Store) DeleteUnused(ctx context.Context, pool *db.DB) (deleted int, err error) {
+	err = s.Worker(pool, func(n int) { deleted += n }).Drain(ctx)
+	return deleted, err
 }
 
-// DeleteUnused deletes the files that are due, and returns their number.
-func (s *Store) DeleteUnused(ctx context.Context, db *db.DB) (deleted int, err error) {
-	for {
-		n, err := s.deleteBatch(ctx, db)
-		deleted += n
-		if err != nil || n < deleteBatch {
-			return deleted, err
-		}
+// Worker returns the worker that deletes files that no product uses. It calls count, unless it is nil, with the number
+// of files after each batch.
+func (s *Store) Worker(pool *db.DB, count func(deleted int)) jobs.Kind {
+	return jobs.Kind{
+		Task: "claim_unused_media", DB: pool, Poll: deleteInterval, Lease: deleteInterval, Retry: deleteRetry,
+		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
+			deleted, err := s.deleteBatch(ctx, pool, job.Tenant)
+			if count != nil {
+				count(deleted)
+			}
+			if err != nil || deleted == deleteBatch {
+				return 0, err
+			}
+			next, err := db.One[struct{ Due *time.Time }](ctx, pool, job.Tenant,
+				`select min(due) as due from unused_media where tenant_id = $1`, job.Tenant)
+			if err != nil || next.Due == nil {
+				return jobs.Done, err
+			}
+			return max(0, time.Until(*next.Due)), nil
+		},
 	}
 }
 
-func (s *Store) deleteBatch(ctx context.Context, pool *db.DB) (deleted int, err error) {
+// deleteBatch deletes files of a tenant that are due. A file that it cannot delete keeps none of the others.
+func (s *Store) deleteBatch(ctx context.Context, pool *db.DB, tenant tenancy.ID) (deleted int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	type unused struct {
-		Tenant tenancy.ID
-		File   string
-	}
-	parts, err := pool.Parts(ctx)
-	var claimed []unused
-	for _, part := range parts {
-		found, claimErr := db.Call[unused](ctx, part, `select tenant, file from claim_unused_media($1)`,
-			deleteBatch-len(claimed))
-		err = errors.Join(err, claimErr)
-		if claimed = append(claimed, found...); len(claimed) == deleteBatch {
-			break
+	unused, err := db.All[struct{ File string }](ctx, pool, tenant, `
+		select file from unused_media where tenant_id = $1 and due <= now() order by due limit $2`, tenant, deleteBatch)
+	var removed []string
+	for _, u := range unused {
+		removeErr := s.remove(ctx, u.File)
+		if removeErr == nil {
+			removed = append(removed, u.File)
 		}
+		err = errors.Join(err, removeErr)
 	}
-	files := map[tenancy.ID][]string{}
-	for _, u := range claimed {
-		if removeErr := s.remove(ctx, u.File); removeErr != nil {
-			err = errors.Join(err, removeErr)
-			break
-		}
-		files[u.Tenant] = append(files[u.Tenant], u.File)
-		deleted++
+	if len(removed) > 0 {
+		err = errors.Join(err, forget(context.WithoutCancel(ctx), pool, tenant, removed))
 	}
-	for tenant, removed := range files {
-		if forgotten := forget(ctx, pool, tenant, removed); forgotten != nil {
-			return deleted, forgotten
-		}
-	}
-	return deleted, err
+	return len(removed), err
 }
 
 func forget(ctx context.Context, pool *db.DB, tenant tenancy.ID, files []string) error {

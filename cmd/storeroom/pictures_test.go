@@ -74,7 +74,7 @@ func TestAKilledUploadLeavesNoFile(t *testing.T) {
 		server = start(t, p.dir, p.environ, "serve")
 	}
 	server.kill(t)
-	exec(`update unused_media set due = now()`)
+	exec(`update unused_media set due = now(); update tenants_with_work set due = now()`)
 	start(t, p.dir, p.environ, "serve").address(t) // it deletes unused files
 	var images, reserved int
 	for range poll(t) {

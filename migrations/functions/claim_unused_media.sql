@@ -1,5 +1,5 @@
--- Returns files of all tenants that are due for deletion. Instances delete them; one that fails tries again after ten
--- minutes.
+-- Returns files of all tenants that are due for deletion. Instances of the previous release delete them; one that fails
+-- tries again after ten minutes.
 create or replace function claim_unused_media(max_rows integer) returns table (tenant bigint, file text)
 language plpgsql security definer
 set search_path = pg_catalog, public, pg_temp
@@ -12,9 +12,13 @@ begin
     while max_rows > 0 loop
         tenant := next_tenant_with_work('claim_unused_media', tenant);
         exit when tenant is null;
+        continue when not pg_try_advisory_xact_lock(
+            hashtextextended('claim_unused_media in the queue of tenant ' || tenant, 0));
+        continue when has_worker('claim_unused_media', tenant); -- since the query
         perform set_config('app.tenant_id', tenant::text, true);
         with seen as (
-            delete from tenants_with_work w where w.task = 'claim_unused_media' and w.tenant_id = tenant
+            delete from tenants_with_work w
+             where w.task = 'claim_unused_media' and w.tenant_id = tenant and w.worker is null
         )
         insert into tenants_with_work (tenant_id, task)
         select tenant, 'claim_unused_media'

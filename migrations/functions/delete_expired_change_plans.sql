@@ -12,7 +12,11 @@ declare
     of_plans integer;
 begin
     tenant := first_free_tenant('delete_expired_change_plans', array(
-        select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
+        select t.id
+          from tenants t
+         where t.delete_plans_at <= now() and (after_tenant >= 0 or t.id = -after_tenant)
+         order by t.delete_plans_at
+         limit 100));
     if tenant is null then
         return;
     end if;

@@ -9,7 +9,11 @@ declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
     tenant := first_free_tenant('delete_expired_usage', array(
-        select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100));
+        select t.id
+          from tenants t
+         where t.delete_usage_at <= now() and (after_tenant >= 0 or t.id = -after_tenant)
+         order by t.delete_usage_at
+         limit 100));
     if tenant is null then
         return;
     end if;

@@ -11,13 +11,18 @@ declare
     rows integer;
 begin
     deleted := 0;
-    tenant := next_tenant_with_work('delete_unused_deliveries', after_tenant);
+    tenant := case when after_tenant < 0 then -after_tenant
+                   else next_tenant_with_work('delete_unused_deliveries', after_tenant) end;
     if tenant is null then
         return;
     end if;
     perform set_config('app.tenant_id', tenant::text, true);
+    if after_tenant < 0 then
+        perform pg_advisory_xact_lock(hashtextextended('deliveries of tenant ' || tenant, 0));
+    end if;
     if pg_try_advisory_xact_lock(hashtextextended('deliveries of tenant ' || tenant, 0)) then
-        delete from tenants_with_work w where w.task = 'delete_unused_deliveries' and w.tenant_id = tenant;
+        delete from tenants_with_work w
+         where w.task = 'delete_unused_deliveries' and w.tenant_id = tenant and w.worker is null;
         loop
             webhook := (
                 select d.webhook_id

@@ -1,4 +1,4 @@
--- Returns the first tenant after the given one that has unfilled texts. Package textfill then fills them.
+-- Returns the first tenant after the given one that has unfilled texts. Instances of the previous release fill them.
 create or replace function next_unfilled_tenant(after_tenant bigint) returns bigint
 language plpgsql security definer
 set search_path = pg_catalog, public, pg_temp
@@ -13,7 +13,8 @@ begin
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
         with seen as (
-            delete from tenants_with_work w where w.task = 'fill_texts' and w.tenant_id = tenant
+            delete from tenants_with_work w
+             where w.task = 'fill_texts' and w.tenant_id = tenant and w.worker is null
         )
         insert into tenants_with_work (tenant_id, task)
         select tenant, 'fill_texts'

@@ -10,15 +10,19 @@ declare
 begin
     changed := 0;
     tenant := after_tenant;
-    for visits in 1..100 loop
-        tenant := next_tenant_with_work('pack_customers', tenant);
+    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
+        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_customers', tenant) end;
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
         delete from tenants_with_work w
          where w.task = 'pack_customers'
            and w.tenant_id = tenant
+           and w.worker is null
            and not exists (select from unpacked_customers u where u.tenant_id = tenant);
         continue when found;
+        if after_tenant < 0 then
+            perform pg_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
+        end if;
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
         for row in
             select distinct u.day
@@ -45,7 +49,8 @@ begin
             end;
         end loop;
         with seen as (
-            delete from tenants_with_work w where w.task = 'pack_customers' and w.tenant_id = tenant
+            delete from tenants_with_work w
+             where w.task = 'pack_customers' and w.tenant_id = tenant and w.worker is null
         )
         insert into tenants_with_work (tenant_id, task)
         select tenant, 'pack_customers'

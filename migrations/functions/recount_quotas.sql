@@ -11,7 +11,8 @@ declare
 begin
     tenant := (
         select t.id
-          from (select id from tenants where recount_quotas_at <= now() order by recount_quotas_at limit 100) t
+          from (select id from tenants where recount_quotas_at <= now() and (after_tenant >= 0 or id = -after_tenant)
+                 order by recount_quotas_at limit 100) t
          where pg_try_advisory_xact_lock(hashtextextended('recount_quotas of tenant ' || t.id, 0))
          limit 1);
     if tenant is null then

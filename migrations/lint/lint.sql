@@ -125,7 +125,7 @@ problems (object, problem) as (
                 'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
                 'skip_tenant',
                 'reserve_media', 'claim_unused_media', 'forget_unused_media',
-                'claim_due_change_plan', 'count_due_change_plans', 'queue_task',
+                'claim_due_change_plan', 'count_due_change_plans', 'queue_task', 'claim_work', 'move_work',
                 'delete_expired_change_plans', 'record_facts', 'remove_facts', 'remove_sales', 'count_returns',
                 'search_products', 'search_customers', 'find_products', 'find_customers', 'find_orders',
                 'next_unfilled_tenant', 'schema_version', 'schema_functions', 'password_parameters', 'begin_session',

@@ -16,9 +16,10 @@
 // A Kind computes the parts of its plans, and applies and undoes them. This package stores plans, shows their rows and
 // carries them out, whatever their kind is.
 //
-// A worker claims a plan for ten seconds and extends the claim with each part. A tenant has one plan with a worker at a
-// time. An instance has two workers: the second one computes and compares plans that take longer than the turn of a
-// tenant. tenants.due_change_plans lets them find work without a query for every tenant.
+// A worker of package jobs claims a plan for ten seconds and extends the claim with each part. A tenant has one plan with
+// a worker at a time, be it the worker of an instance, a request or a command. An instance has one worker, and another
+// one while a plan takes longer than the turn of a tenant. tenants.due_change_plans lets them find work without a query
+// for every tenant.
 //
 // River, a job queue on PostgreSQL, is not used: its tables have no tenant, so the runtime role would need privileges
 // on the jobs of all tenants, and it rescues a killed job only after the longest run time. We would have to write
@@ -103,19 +104,15 @@ type Store struct {
 	// maxPlanBytes, maxStored and maxPlans are the constants of these names, except in tests.
 	maxPlanBytes, maxStored, maxPlans int64
 
-	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other worker
-	exchange chan struct{}          // the worker of long plans is idle, and becomes the other worker
-	full     db.Problems            // by tenant and plan: a disk is full, or a quota is used up
+	wake chan struct{} // there is work
+	full db.Problems   // by tenant and plan: a disk is full, or a quota is used up
 }
 
 // New returns a store of plans of these kinds.
 func New(pool *db.DB, kinds map[string]Kind) *Store {
 	s := &Store{db: pool, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, maxPlans: maxPlans,
-		wake: map[bool]chan struct{}{}, exchange: make(chan struct{}),
+		wake: make(chan struct{}, 1),
 		full: db.Problems{Begins: "a change plan waits for room", Ends: "a change plan continues"}}
-	for _, long := range []bool{false, true} {
-		s.wake[long] = make(chan struct{}, 1)
-	}
 	_, _ = rand.Read(s.worker[:]) // does not fail
 	return s
 }
@@ -133,9 +130,9 @@ func (s *Store) Create(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, kind, title string, details []byte,
 ) (int64, error) {
 	plan, err := db.One[struct{ ID int64 }](ctx, s.db, tenant, `
-		insert into change_plans (tenant_id, kind, state, title, actor, details, expires_at)
-		values ($1, $2, 'planning', $3, $4, $5, now() + interval '24 hours')
-		returning id`, tenant, kind, title, by.Name, details)
+		insert into change_plans (tenant_id, kind, state, title, actor, details, expires_at, traceparent)
+		values ($1, $2, 'planning', $3, $4, $5, now() + interval '24 hours', $6)
+		returning id`, tenant, kind, title, by.Name, details, traceparent(ctx))
 	return plan.ID, wrap(err, "create a plan")
 }
 

@@ -14,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
@@ -328,7 +332,7 @@ func TestWorkersApplyEachPartOnce(t *testing.T) {
 	s.kind.hurt = func(context.Context, changeplan.Part) error { left.Add(-1); return nil }
 	var workers sync.WaitGroup
 	for range 8 {
-		workers.Go(func() { newStore(s.Database, s.kind).RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+		workers.Go(func() { newStore(s.Database, s.kind).Run(ctx, slog.New(slog.DiscardHandler)) })
 	}
 	for _, p := range plans {
 		for {
@@ -911,7 +915,7 @@ func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
 	defer workers.Wait()
 	defer stop()
 	long := s.mustUpload(t, "a b")
@@ -945,7 +949,7 @@ func TestALongComparisonIsContinuedByTheOtherWorker(t *testing.T) {
 	s.mustApply(t, id, false)
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
 	defer workers.Wait()
 	defer stop()
 	s.await(t, id, changeplan.Applied)
@@ -1024,4 +1028,79 @@ func TestDuePlansAreCounted(t *testing.T) {
 	s.mustWork(t, first)
 	s.mustBe(t, s.tenant, first, changeplan.Applied, 2)
 	want(0)
+}
+
+// Instances of the previous release look for plans themselves. Neither release works on a plan while the other does.
+func TestThePreviousReleaseSharesThePlans(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	begun, release := atomic.Int32{}, make(chan struct{})
+	s.kind.plans = func(context.Context, tenancy.ID) { begun.Add(1); <-release }
+	id := s.mustUpload(t, "a b")
+	part, err := s.DB.PartOf(t.Context(), s.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := func(seconds int) (claimed []struct{ Plan int64 }) {
+		t.Helper()
+		claimed, err := db.Call[struct{ Plan int64 }](t.Context(), part,
+			`select plan from claim_due_change_plan(gen_random_uuid(), $1, 0, null, null, false)`, seconds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return claimed
+	}
+	lease := time.Now().Add(2 * time.Second)
+	if claimed := claim(2); len(claimed) != 1 || claimed[0].Plan != id {
+		t.Fatalf("the previous release claims %v, want the plan %d", claimed, id)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
+	defer workers.Wait()
+	defer stop()
+	for end := time.Now().Add(time.Minute); begun.Load() == 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if time.Now().Before(lease) {
+		t.Error("this release begins the plan while the previous one has it")
+	}
+	if claimed := claim(2); len(claimed) != 0 {
+		t.Errorf("the previous release claims %v, on which this release works", claimed)
+	}
+	close(release)
+	s.await(t, id, changeplan.Planned)
+	if n := begun.Load(); n != 1 {
+		t.Errorf("the plan was computed %d times, want once", n)
+	}
+}
+
+// The trace of the work on a plan leads to the request that created it.
+func TestTheSpanOfATurnHasALinkToTheRequest(t *testing.T) {
+	recorder := tracetest.NewSpanRecorder()
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))
+	s := newSetup(t)
+	request, span := otel.Tracer("test").Start(t.Context(), "request")
+	id, err := s.CreateFromFiles(request, s.tenant, tenancy.Operator, "names",
+		func(add func(string, io.Reader) error) (string, []byte, error) {
+			return "names", []byte(`{}`), add("file", strings.NewReader("a"))
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
+	s.await(t, id, changeplan.Planned)
+	stop()
+	workers.Wait()
+	for _, turn := range recorder.Ended() {
+		if turn.Name() == "change plan" {
+			if links := turn.Links(); len(links) != 1 || links[0].SpanContext.SpanID() != span.SpanContext().SpanID() {
+				t.Errorf("the links are %v, want one to the request", links)
+			}
+			return
+		}
+	}
+	t.Error("the turn has no span")
 }

@@ -21,7 +21,7 @@ const (
 // nil, it calls it once before that. A killed worker loses its plan after ten seconds.
 func (s *Store) Claim(ctx context.Context, tenant tenancy.ID, id int64, waits func()) error {
 	for {
-		claimed, err := s.claim(ctx, 0, &tenant, &id, nil)
+		claimed, err := s.claim(ctx, tenant, &id)
 		if err != nil || len(claimed) > 0 {
 			return wrap(err, "claim the plan %d", id)
 		}
@@ -38,37 +38,16 @@ func (s *Store) Claim(ctx context.Context, tenant tenancy.ID, id int64, waits fu
 	}
 }
 
-type claim struct {
-	Tenant tenancy.ID
-	Plan   int64
-}
+type claim struct{ Plan int64 }
 
-func (s *Store) claim(
-	ctx context.Context, after tenancy.ID, tenant *tenancy.ID, plan *int64, long *bool,
-) ([]claim, error) {
-	parts, err := s.parts(ctx, tenant)
-	for _, part := range parts {
-		found, callErr := db.Call[claim](ctx, part,
-			`select tenant, plan from claim_due_change_plan($1, $2, $3, $4, $5, $6)`,
-			s.worker, leaseSeconds, after, tenant, plan, long)
-		if len(found) > 0 {
-			return found, nil
-		}
-		err = errors.Join(err, callErr)
-	}
-	return nil, err
-}
-
-// parts returns the pool with the plans of a tenant or, without a tenant, all pools.
-func (s *Store) parts(ctx context.Context, tenant *tenancy.ID) ([]*db.DB, error) {
-	if tenant == nil {
-		return s.db.Parts(ctx)
-	}
-	part, err := s.db.PartOf(ctx, *tenant)
+// claim claims a plan of a tenant, or without plan the first one that is due.
+func (s *Store) claim(ctx context.Context, tenant tenancy.ID, plan *int64) ([]claim, error) {
+	part, err := s.db.PartOf(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
-	return []*db.DB{part}, nil
+	return db.Call[claim](ctx, part, `select plan from claim_due_change_plan($1, $2, 0, $3, $4, null)`,
+		s.worker, leaseSeconds, tenant, plan)
 }
 
 // Release ends the claim of this process.

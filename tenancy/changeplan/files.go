@@ -15,6 +15,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 )
 
 const (
@@ -66,9 +67,9 @@ func (s *Store) CreateFromFiles(
 			return err
 		}
 		err := tx.QueryRow(ctx, `
-			insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
-			values ($1, $2, 'planning', '', $3, now() + interval '24 hours')
-			returning id`, tenant, kind, by.Name).Scan(&id)
+			insert into change_plans (tenant_id, kind, state, title, actor, expires_at, traceparent)
+			values ($1, $2, 'planning', '', $3, now() + interval '24 hours', $4)
+			returning id`, tenant, kind, by.Name, traceparent(ctx)).Scan(&id)
 		if err != nil {
 			return err
 		}
@@ -168,9 +169,9 @@ const deleteFiles = `
 		)`
 
 // tryPlan is plan with some tries.
-func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *limit) error {
+func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, job *jobs.Job) error {
 	for try := 1; ; try++ {
-		err := s.plan(ctx, tenant, plan, limit)
+		err := s.plan(ctx, tenant, plan, job)
 		switch {
 		case err == nil, errors.Is(err, ErrLost), errors.Is(err, errLong), errors.Is(err, ErrPaused),
 			isQuota(err):
@@ -188,13 +189,19 @@ func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit
 }
 
 // plan computes a plan from its files. It starts over if an earlier try was interrupted. It returns errLong if the
-// limit is exceeded.
-func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *limit) error {
+// job cannot take longer than a turn.
+func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, job *jobs.Job) error {
 	limited, stop := context.WithTimeoutCause(ctx, planTimeout, errPlanTimeout)
 	defer stop()
 	limited, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
-	defer limit.watch(limited, cancel)()
+	if job != nil {
+		defer time.AfterFunc(s.turn, func() {
+			if limited.Err() == nil && !job.Extend() {
+				cancel(errLong)
+			}
+		}).Stop()
+	}
 	go s.keep(limited, tenant, plan.ID, cancel)
 	began := time.Now()
 	details, complete, err := s.planParts(limited, tenant, plan)
@@ -223,7 +230,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *l
 	}
 	return s.change(ctx, tenant, plan.ID, `
 		update change_plans
-		   set state = 'needs_mapping', details = $4, is_long = false, failure = null
+		   set state = 'needs_mapping', details = $4, failure = null
 		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, details)
 }
 

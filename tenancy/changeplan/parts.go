@@ -13,6 +13,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 )
 
 const partTimeout = time.Minute
@@ -112,7 +113,7 @@ func (s *Store) changeParts(ctx context.Context, tenant tenancy.ID, id int64, sq
 }
 
 // verify compares all rows of a plan with what is stored now. If some have changed, the plan returns to planned.
-func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit *limit) error {
+func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, job *jobs.Job) error {
 	kind, err := s.kind(plan)
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit 
 			return err
 		}
 		began := time.Now()
-		if limit != nil && began.Sub(first) > limit.Duration && limit.exceeds() {
+		if job != nil && began.Sub(first) > s.turn && !job.Extend() {
 			return errLong
 		}
 		rows, err := kind.Changed(ctx, tenant, plan, part)
@@ -166,7 +167,7 @@ func (s *Store) endVerify(ctx context.Context, tenant tenancy.ID, plan Plan, cha
 	}
 	return s.change(ctx, tenant, plan.ID, `
 		update change_plans
-		   set state = $4, failure = $5, is_long = false,
+		   set state = $4, failure = $5,
 		       expires_at = case $4 when 'planned' then created_at + interval '24 hours' else expires_at end
 		 where tenant_id = $1 and id = $2 and worker = $3 and state = 'applying'`, s.worker, state, failure)
 }

@@ -52,7 +52,7 @@ func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, de
 	}
 	err = s.change(ctx, tenant, id, without+`
 		update change_plans
-		   set state = 'planned', planned_at = now(), details = $5, is_long = false, failure = null,
+		   set state = 'planned', planned_at = now(), details = $5, failure = null,
 		       lease_until = clock_timestamp() + make_interval(secs => $4)
 		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, leaseSeconds, details)
 	return wrap(err, "end planning %d", id)
@@ -83,9 +83,11 @@ func (p Plans) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, i
 	}
 	err = p.request(ctx, tenant, by, "apply", plan, `
 		update change_plans
-		   set state = 'applying', skip_changed = $3, failure = null, expires_at = now() + make_interval(days => $5)
+		   set state = 'applying', skip_changed = $3, failure = null, expires_at = now() + make_interval(days => $5),
+		       traceparent = $6
 		 where tenant_id = $1 and id = $2 and state in ('planned', 'failed') and planned_at is not null
-		   and created_at > now() - make_interval(days => $4)`, skipChanged, maxAgeDays, kind.Rules().UndoDays)
+		   and created_at > now() - make_interval(days => $4)`, skipChanged, maxAgeDays, kind.Rules().UndoDays,
+		traceparent(ctx))
 	return wrap(err, "apply the plan %d", id)
 }
 
@@ -97,11 +99,11 @@ func (p Plans) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id
 	}
 	err = p.request(ctx, tenant, by, "undo", plan, `
 		update change_plans
-		   set state = 'undoing', failure = null
+		   set state = 'undoing', failure = null, traceparent = $3
 		 where tenant_id = $1
 		   and id = $2
 		   and (state = 'applied' or state in ('failed', 'cancelled') and next_part > 0)
-		   and expires_at > now()`)
+		   and expires_at > now()`, traceparent(ctx))
 	return wrap(err, "undo the plan %d", id)
 }
 

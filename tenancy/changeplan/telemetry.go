@@ -8,9 +8,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 const scope = "github.com/storeroom/storeroom/tenancy/changeplan"
@@ -27,9 +29,27 @@ var (
 		metric.WithDescription("Change plans that were applied, undone, or failed."))
 )
 
-// startTurn starts the trace of the work on a plan.
-func startTurn(ctx context.Context, tenant tenancy.ID, plan int64) (context.Context, trace.Span) {
-	return tracer.Start(ctx, "change plan", trace.WithNewRoot(), trace.WithAttributes(
+// traceparent returns the span of ctx for startTurn, or nil.
+func traceparent(ctx context.Context) *string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	if text := carrier["traceparent"]; text != "" {
+		return &text
+	}
+	return nil
+}
+
+// startTurn starts the trace of the work on a plan, with a link to the span of the request that caused it.
+func (s *Store) startTurn(ctx context.Context, tenant tenancy.ID, plan int64) (context.Context, trace.Span) {
+	stored, err := db.One[struct{ Traceparent *string }](ctx, s.db, tenant,
+		`select traceparent from change_plans where tenant_id = $1 and id = $2`, tenant, plan)
+	var links []trace.Link
+	if err == nil && stored.Traceparent != nil { // the link is not worth an error
+		carrier := propagation.MapCarrier{"traceparent": *stored.Traceparent}
+		request := propagation.TraceContext{}.Extract(context.WithoutCancel(ctx), carrier)
+		links = append(links, trace.LinkFromContext(request))
+	}
+	return tracer.Start(ctx, "change plan", trace.WithNewRoot(), trace.WithLinks(links...), trace.WithAttributes(
 		attribute.Int64("storeroom.tenant.id", int64(tenant)), attribute.Int64("storeroom.change_plan.id", plan)))
 }
 

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
@@ -20,68 +19,48 @@ const (
 	pollInterval = 5 * time.Second
 	turn         = 15 * time.Second // of a tenant, before others go first
 	settlePause  = 50 * time.Millisecond
-	// exchangeTimeout is how long a worker waits for an idle worker, which may be polling for plans.
-	exchangeTimeout = time.Second
-	maxTries        = 3 // of a part
-	tryPause        = time.Second
+	longPause    = time.Minute // before a plan starts over that took longer than a turn
+	maxTries     = 3           // of a part
+	tryPause     = time.Second
 )
 
-// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. Comparing a plan cannot continue
-// in another turn, nor can computing one, unless its kind returns ErrPaused: if it takes longer than one, a second
-// worker does it, so that no tenant waits for it.
-func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
-	var workers sync.WaitGroup
-	for long := range s.wake {
-		workers.Go(func() {
-			s.run(ctx, logger, &limit{s.turn, long, s.exchange})
-		})
-	}
-	workers.Wait()
+// Run carries out plans of all tenants until ctx ends. Tenants take turns. Comparing a plan cannot continue in another
+// turn, nor can computing one, unless its kind returns ErrPaused: if it takes longer than a turn, another worker takes
+// the place of its worker, so that no tenant waits for it.
+func (s *Store) Run(ctx context.Context, logger *slog.Logger) {
+	jobs.Kind{
+		Task: "change_plans", DB: s.db, Long: 1, Poll: pollInterval, Lease: leaseSeconds * time.Second, Retry: pollInterval,
+		Wake: s.wake,
+		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
+			claimed, err := s.claim(ctx, job.Tenant, nil)
+			if err == nil && len(claimed) > 0 {
+				return s.takeTurn(ctx, logger, job, claimed[0].Plan), nil
+			}
+			due, err := db.All[struct{ ID int64 }](ctx, s.db, job.Tenant, `
+				select id from change_plans where tenant_id = $1 and state in ('planning', 'applying', 'undoing') limit 1`,
+				job.Tenant)
+			if err != nil || len(due) > 0 { // it waits for room, or for the worker of another one
+				return pollInterval, err
+			}
+			return jobs.Done, nil
+		},
+	}.Run(ctx, logger)
 }
 
-// run is the worker of long plans, or the other worker.
-func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
-	problems := db.Problems{
-		Begins: "change plans are not carried out", Ends: "change plans are carried out again",
-	}
-	for after := tenancy.ID(0); ctx.Err() == nil; {
-		claimed, err := s.claim(ctx, after, nil, nil, &limit.long)
-		if ctx.Err() == nil {
-			problems.Report(ctx, logger, nil, err)
-		}
-		if len(claimed) > 0 {
-			after = claimed[0].Tenant
-			err = s.takeTurn(ctx, logger, limit, after, claimed[0].Plan)
-		}
-		switch {
-		case errors.Is(err, errLong):
-			s.wakeUp()
-			continue
-		case db.IsDiskFull(err): // after a QuotaError the plan waits by itself
-			_ = pause(ctx, pollInterval) // then the loop ends, or the plan is tried again
-		}
-		switch {
-		case len(claimed) > 0:
-		case after > 0:
-			after = 0
-		default:
-			s.idle(ctx, limit)
-		}
-	}
-}
-
-// takeTurn works on a claimed plan for a turn, in a trace of its own, and logs its failure.
+// takeTurn works on a claimed plan for a turn, in a trace of its own, and logs its failure. It returns when the tenant may
+// have the next turn.
 func (s *Store) takeTurn(
-	ctx context.Context, logger *slog.Logger, limit *limit, tenant tenancy.ID, plan int64,
-) error {
-	ctx, span := startTurn(ctx, tenant, plan)
-	end, wasLong := time.Now().Add(s.turn), limit.long
+	ctx context.Context, logger *slog.Logger, job *jobs.Job, plan int64,
+) (again time.Duration) {
+	tenant := job.Tenant
+	ctx, span := s.startTurn(ctx, tenant, plan)
+	end := time.Now().Add(s.turn)
 	if s.Limits != nil {
 		ticket := s.Limits.Enter(tenant.User(), limits.Plan)
 		defer ticket.Close()
 		ctx = limits.NewContext(ctx, ticket)
 	}
-	err := s.work(ctx, tenant, plan, limit, func(Plan) (proceed bool) { return !wasLong && time.Now().Before(end) })
+	err := s.work(ctx, tenant, plan, job, func(Plan) (proceed bool) { return time.Now().Before(end) })
 	full := isQuota(err) || db.IsDiskFull(err)
 	if ctx.Err() == nil && (full || err == nil) {
 		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
@@ -91,31 +70,20 @@ func (s *Store) takeTurn(
 		logger.WarnContext(ctx, "a change plan failed", "tenant_id", tenant, "plan", plan, "error", err)
 	}
 	endTurn(span, failed)
-	return err
+	switch {
+	case errors.Is(err, errLong):
+		return longPause
+	case db.IsDiskFull(err): // after a QuotaError the plan waits by itself
+		return pollInterval
+	}
+	return 0
 }
 
-// idle waits for work, or until the worker of long plans must become the other worker.
-func (s *Store) idle(ctx context.Context, limit *limit) {
-	var exchange <-chan struct{}
-	if limit.long {
-		exchange = s.exchange
-	}
-	select {
-	case <-exchange:
-		limit.long = false
-	case <-s.wake[limit.long]:
-	case <-time.After(pollInterval):
-	case <-ctx.Done():
-	}
-}
-
-// wakeUp makes RunPeriodically of this store claim plans now. Other instances find them within their poll interval.
+// wakeUp makes Run of this store claim plans now. Other instances find them within their poll interval.
 func (s *Store) wakeUp() {
-	for _, wake := range s.wake {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -125,7 +93,7 @@ func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit t
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		claimed, err := s.claim(limited, 0, &tenant, &id, nil)
+		claimed, err := s.claim(limited, tenant, &id)
 		if err == nil && len(claimed) > 0 {
 			err = s.Work(limited, tenant, id, nil)
 		}
@@ -153,22 +121,25 @@ func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 	})
 }
 
-// work is Work, but ends before the next part if progress returns false. limit may be nil.
+// work is Work, but ends before the next part if progress returns false. Without a job it has no limit.
 func (s *Store) work(
-	ctx context.Context, tenant tenancy.ID, id int64, limit *limit, progress func(Plan) (proceed bool),
-) (err error) {
+	ctx context.Context, tenant tenancy.ID, id int64, job *jobs.Job, progress func(Plan) (proceed bool),
+) error {
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), tenant, id) }() // otherwise the claim ends by itself
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-			plan, getErr := s.Get(ctx, tenant, id)
-			if getErr != nil { // another worker continues the plan when the claim has ended
-				err = errors.Join(err, getErr)
-				return
-			}
-			err = s.fail(ctx, tenant, plan, err)
-		}
-	}()
+	err := jobs.Recover(func() error { return s.carryOut(ctx, tenant, id, job, progress) })
+	if !errors.Is(err, jobs.ErrPanic) {
+		return err
+	}
+	plan, getErr := s.Get(ctx, tenant, id)
+	if getErr != nil { // another worker continues the plan when the claim has ended
+		return errors.Join(err, getErr)
+	}
+	return s.fail(ctx, tenant, plan, err)
+}
+
+func (s *Store) carryOut(
+	ctx context.Context, tenant tenancy.ID, id int64, job *jobs.Job, progress func(Plan) (proceed bool),
+) error {
 	plan, err := s.Get(ctx, tenant, id)
 	for verified := false; ; {
 		if err != nil {
@@ -177,7 +148,7 @@ func (s *Store) work(
 		switch plan.State {
 		case Applying, Undoing:
 		case Planning:
-			if err := s.tryPlan(ctx, tenant, plan, limit); err != nil {
+			if err := s.tryPlan(ctx, tenant, plan, job); err != nil {
 				return s.failUnlessLong(ctx, tenant, plan, err)
 			}
 			plan, err = s.Get(ctx, tenant, id)
@@ -189,7 +160,7 @@ func (s *Store) work(
 			return s.failOld(ctx, tenant, plan)
 		}
 		if plan.State == Applying && plan.NextPart == 0 && !plan.SkipChanged && !verified {
-			if err := s.verify(ctx, tenant, plan, limit); err != nil && !errors.Is(err, ErrState) {
+			if err := s.verify(ctx, tenant, plan, job); err != nil && !errors.Is(err, ErrState) {
 				return s.failUnlessLong(ctx, tenant, plan, err)
 			}
 			verified = true
@@ -217,17 +188,12 @@ func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan
 	}
 }
 
-// failUnlessLong is fail, but after errLong it leaves the plan to the worker of long plans, and after ErrPaused to a
-// later turn.
+// failUnlessLong is fail, but leaves the plan to a later turn after errLong and ErrPaused.
 func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
-	switch {
-	case errors.Is(err, ErrPaused):
+	if errors.Is(err, errLong) || errors.Is(err, ErrPaused) {
 		return err
-	case !errors.Is(err, errLong):
-		return s.fail(ctx, tenant, plan, err)
 	}
-	return errors.Join(err, s.change(ctx, tenant, plan.ID, `
-		update change_plans set is_long = true where tenant_id = $1 and id = $2 and worker = $3`, s.worker))
+	return s.fail(ctx, tenant, plan, err)
 }
 
 // fail marks a plan as failed, and returns err. A plan continues later if ctx has ended, a disk is full or a quota is
@@ -308,46 +274,6 @@ var errLong = errors.New("the plan takes longer than a turn")
 // ErrPaused ends Kind.Plan before the plan is complete, so that plans of other tenants can have the worker. Kind.Plan
 // is called again in a later turn, with the details that it returned, if any, and must continue where it was.
 var ErrPaused = errors.New("the plan continues in a later turn")
-
-// limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges roles with
-// the worker of long plans if that worker is idle. Otherwise that worker starts the plan over.
-type limit struct {
-	time.Duration
-	long     bool // the worker of long plans, which has no limit
-	exchange chan<- struct{}
-}
-
-// exceeds reports whether the worker must end its work because the time is over.
-func (l *limit) exceeds() bool {
-	if l == nil || l.long {
-		return false
-	}
-	select {
-	case l.exchange <- struct{}{}:
-		l.long = true
-		return false
-	case <-time.After(exchangeTimeout):
-		return true
-	}
-}
-
-// watch calls cancel if work takes too long, until stop is called.
-func (l *limit) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
-	if l == nil || l.long {
-		return func() {}
-	}
-	ctx, end := context.WithCancel(ctx)
-	var watches sync.WaitGroup
-	watches.Go(func() {
-		if pause(ctx, l.Duration) == nil && l.exceeds() {
-			cancel(errLong)
-		}
-	})
-	return func() {
-		end()
-		watches.Wait()
-	}
-}
 
 // pause waits, or returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {

@@ -658,6 +658,12 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"claim_due_change_plan", "claim a plan that has a worker", fmt.Sprintf(`
 			select claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null);
 			select from claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null)`, s.a), nothing},
+		attempt{"claim_work", "claim a tenant that has a worker", `
+			select claim_work('recount_quotas', gen_random_uuid(), 60, 0) from generate_series(1, 9);
+			select from claim_work('recount_quotas', gen_random_uuid(), 60, 0)`, nothing},
+		attempt{"move_work", "end the work of another worker", `
+			select claim_work('recount_quotas', gen_random_uuid(), 60, 0);
+			select from generate_series(1, 9) id where move_work('recount_quotas', id, gen_random_uuid(), 'done', 0)`, nothing},
 		attempt{"delete_unused_deliveries", "delete those of a webhook that exists", s.unusedDeliveries() + fmt.Sprintf(`
 			set local app.tenant_id = '%[1]d'; select from webhook_deliveries where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_unused_deliveries", "keep the tenant", s.unusedDeliveries() + `

@@ -143,7 +143,7 @@ func ByKey(ctx context.Context, keyID int64) context.Context {
 	return context.WithValue(ctx, keyContext{}, strconv.FormatInt(keyID, 10))
 }
 
-// setReserve makes writes that store more fail: see KeepDiskReserve.
+// setReserve makes writes that store more fail: see CheckDiskReserve.
 const setReserve = `select set_config('app.disk_reserve', 'reached', true)`
 
 // queueTenant sets the tenant, and the key of ByKey, for a transaction.

@@ -38,6 +38,7 @@ func (s *suite) newCaller(t testing.TB) *caller {
 		"interval":                 {"'1 hour'", "null"},
 		"jsonb":                    {"'{}'"},
 		"uuid":                     {"gen_random_uuid()"},
+		"double precision":         {"0", "60"},
 	}}
 }
 

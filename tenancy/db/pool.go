@@ -63,7 +63,7 @@ type DB struct {
 	observed metric.Registration
 	states   poolStates
 	replicas *replicas // nil if all reads use this pool
-	// reserveReached is set by KeepDiskReserve. The pools of a cluster share it.
+	// reserveReached is set by CheckDiskReserve. The pools of a cluster share it.
 	reserveReached *atomic.Bool
 
 	// See citus.go. All are zero on plain PostgreSQL.

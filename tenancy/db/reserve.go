@@ -8,24 +8,15 @@ import (
 	"time"
 )
 
-// reserveInterval is how often an instance reads the size of the database.
-const reserveInterval = 15 * time.Second
-
-// KeepDiskReserve compares the size of the database with a limit, now and periodically, until ctx ends. While it is
-// larger, writes that store more fail with an error of IsDiskFull. On a cluster, the largest database of a node counts.
-// Without a limit it does nothing.
-func (db *DB) KeepDiskReserve(ctx context.Context, limit int64, logger *slog.Logger) {
-	if limit == 0 {
-		return
-	}
-	Repeat(ctx, reserveInterval, logger, func() error { return db.CheckDiskReserve(ctx, limit, logger) })
-}
-
 var reserveProblems = Problems{
 	Begins: "only the reserve of disk space is left", Ends: "the database is below its limit again",
 }
 
-// CheckDiskReserve is one comparison of KeepDiskReserve.
+// ReserveInterval is how often an instance calls CheckDiskReserve.
+const ReserveInterval = 15 * time.Second
+
+// CheckDiskReserve compares the size of the database with a limit. While it is larger, writes that store more fail with
+// an error of IsDiskFull. On a cluster, the largest database of a node counts.
 func (db *DB) CheckDiskReserve(ctx context.Context, limit int64, logger *slog.Logger) error {
 	size, err := db.size(ctx)
 	if err != nil {

@@ -4,18 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"time"
 
 	"github.com/storeroom/storeroom/tenancy/db"
 )
-
-const deleteInterval = time.Hour
-
-// DeleteOldPeriodically deletes changes that are older than the retention, now and after each interval, until ctx ends.
-func (s *Store) DeleteOldPeriodically(ctx context.Context, logger *slog.Logger) {
-	db.Repeat(ctx, deleteInterval, logger, func() error { return s.DeleteOld(ctx) })
-}
 
 // DeleteOld empties the partitions whose changes are all older than the retention. It fails if a query uses one of
 // them for half a second.

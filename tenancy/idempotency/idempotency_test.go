@@ -405,7 +405,7 @@ func TestATaskRunsAtStartAndStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
-		tenants.DeleteExpiredResponses.RunPeriodically(ctx, d.DB, slog.New(slog.DiscardHandler))
+		tenants.DeleteExpiredResponses.On(d.DB).Run(ctx, slog.New(slog.DiscardHandler))
 		close(stopped)
 	}()
 	for deadline := time.Now().Add(time.Minute); countStored(t, super) > 0; {

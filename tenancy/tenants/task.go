@@ -3,29 +3,28 @@ package tenants
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 )
 
 const (
 	taskTimeout = 5 * time.Second // of one batch
-	// maxSkipped is how many times Run skips a tenant before it ends, because the database must be the cause.
-	maxSkipped = 10
+	taskTurn    = time.Second     // of a tenant, before others go first
 )
 
-// Task is a database function that is called repeatedly. Each call changes a limited number of rows of the next tenant
-// in a short transaction, and returns the tenant and the number of rows. If a call fails, skip_tenant continues after
-// that tenant.
+// Task is a database function that is called repeatedly with the negative id of a tenant from the queue. Each call
+// changes a limited number of rows of the tenant in a short transaction, and returns this number. Instances of the
+// previous release call it with the tenant after which it looks for one.
 type Task struct {
 	Function string
-	Interval time.Duration
+	Interval time.Duration // between reads of the queue
+	Delay    time.Duration // of new work
+	Retry    time.Duration // after the first failure
 	Batch    int
 	Central  bool          // its tables are those of db.DB.Central
 	Timeout  time.Duration // of a call, unless it is zero: taskTimeout
@@ -39,92 +38,70 @@ var Tasks = []Task{
 
 // The tasks.
 var (
-	DeleteExpiredResponses = Task{Function: "delete_expired_responses", Interval: 15 * time.Minute, Batch: 500}
-	DeleteExpiredUsage     = Task{Function: "delete_expired_usage", Interval: 15 * time.Minute, Batch: 500, Central: true}
+	DeleteExpiredResponses = deletion("delete_expired_responses", 500)
+	DeleteExpiredUsage     = central(deletion("delete_expired_usage", 500))
 	// A part of a plan has up to a megabyte.
-	DeleteExpiredChangePlans = Task{Function: "delete_expired_change_plans", Interval: 15 * time.Minute, Batch: 50}
-	DeleteUnusedDeliveries   = Task{Function: "delete_unused_deliveries", Interval: 15 * time.Minute, Batch: 500}
-	// After a sale these rewrite a whole block, month or day, so their interval collects several sales. A month or a
-	// day of a large shop can take seconds.
-	PackProductSums = Task{Function: "pack_product_sums", Interval: 5 * time.Minute, Batch: 1}
-	PackCustomers   = Task{Function: "pack_customers", Interval: 5 * time.Minute, Batch: 1}
+	DeleteExpiredChangePlans = deletion("delete_expired_change_plans", 50)
+	DeleteUnusedDeliveries   = deletion("delete_unused_deliveries", 500)
+	// After a sale these rewrite a whole block, month or day, so their delay collects several sales. A month or a day of a
+	// large shop can take seconds.
+	PackProductSums = pack("pack_product_sums")
+	PackCustomers   = pack("pack_customers")
 	// It reads all rows of a tenant, once a day.
-	RecountQuotas = Task{Function: "recount_quotas", Interval: time.Minute, Batch: 1, Timeout: 15 * time.Minute}
+	RecountQuotas = Task{
+		Function: "recount_quotas", Interval: time.Minute, Retry: time.Hour, Batch: 1, Timeout: 15 * time.Minute,
+	}
 )
 
-// RunPeriodically runs the task now and after each interval, until ctx ends.
-func (t Task) RunPeriodically(ctx context.Context, pool *db.DB, logger *slog.Logger) {
-	db.Repeat(ctx, t.Interval, logger, func() error { return t.Run(ctx, pool) })
+func deletion(function string, batch int) Task {
+	return Task{Function: function, Interval: 15 * time.Minute, Retry: time.Hour, Batch: batch}
 }
 
-// Run does the work of all tenants. It ends after the interval, even if new work keeps arriving. It skips a tenant
-// whose work fails, and returns the errors; the next run tries again, but deletions wait for an hour.
-func (t Task) Run(ctx context.Context, pool *db.DB) error {
-	if t.Central {
-		return t.run(ctx, pool.Central())
-	}
-	parts, err := pool.Parts(ctx)
-	if err != nil {
-		err = fmt.Errorf("%q: %w", t.Function, err)
-	}
-	for _, part := range parts {
-		err = errors.Join(err, t.run(ctx, part))
-	}
-	return err
+func central(t Task) Task {
+	t.Central = true
+	return t
 }
 
-// run does the work of the tenants of one of DB.Parts.
-func (t Task) run(ctx context.Context, pool *db.DB) error {
-	type batch struct {
-		Tenant  tenancy.ID
-		Changed int
-	}
-	end := time.Now().Add(t.Interval)
-	var failed []error
-	for after, isDone := tenancy.ID(0), true; ; {
-		batchCtx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, taskTimeout))
-		var found []batch
-		err := pool.RunWithoutTenant(batchCtx, func(b *pgx.Batch) {
-			if t.Timeout > 0 { // the context ends it
-				b.Queue(`select set_config('statement_timeout', '0', true)`)
+func pack(function string) Task {
+	return Task{Function: function, Interval: time.Minute, Delay: 4 * time.Minute, Retry: 5 * time.Minute, Batch: 1}
+}
+
+// Run does the work of all tenants that is due. It continues with the next tenant after an error, and returns the errors.
+func (t Task) Run(ctx context.Context, pool *db.DB) error { return t.On(pool).Drain(ctx) }
+
+// On returns the worker of the task.
+func (t Task) On(pool *db.DB) jobs.Kind {
+	timeout := cmp.Or(t.Timeout, taskTimeout)
+	return jobs.Kind{
+		Task: t.Function, DB: pool, Poll: t.Interval, Delay: t.Delay, Lease: 2 * taskTimeout, Retry: t.Retry, Central: t.Central,
+		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
+			end := time.Now().Add(taskTurn)
+			for n := 0; n == 0 || time.Now().Before(end); n++ {
+				found, err := t.call(ctx, job.Part, job.Tenant, timeout)
+				switch {
+				case err == nil && len(found) == 0 && n == 0: // it is being deleted, or the previous release visits it
+					return t.Retry, nil
+				case err != nil || len(found) == 0 || found[0].Changed < t.Batch:
+					return jobs.Done, err
+				}
 			}
-			db.QueueRows(b, &found,
-				`select tenant, changed from `+t.Function+`($1, $2) batch (tenant, changed)`, after, t.Batch)
-		})
-		cancel()
-		if err != nil {
-			skipped, skipErr := t.skip(ctx, pool, after)
-			if skipped == 0 {
-				err = errors.Join(err, skipErr)
-				return errors.Join(append(failed, fmt.Errorf("%q after tenant %d: %w", t.Function, after, err))...)
-			}
-			failed = append(failed, fmt.Errorf("%q of tenant %d: %w", t.Function, skipped, err))
-			if len(failed) == maxSkipped {
-				return errors.Join(failed...)
-			}
-			after = skipped
-			continue
-		}
-		switch {
-		case len(found) > 0:
-			after = found[0].Tenant
-			isDone = isDone && found[0].Changed < t.Batch
-		case isDone || time.Now().After(end):
-			return errors.Join(failed...)
-		default:
-			after, isDone = 0, true
-		}
+			return -t.Delay, nil
+		},
 	}
 }
 
-// skip returns the tenant that the task has failed to visit after another, or 0 if there is none.
-func (t Task) skip(ctx context.Context, pool *db.DB, after tenancy.ID) (tenancy.ID, error) {
-	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
+type batch struct{ Changed int }
+
+// call calls the function once. It returns nothing if the tenant cannot be visited, or is not due.
+func (t Task) call(ctx context.Context, part *db.DB, tenant tenancy.ID, timeout time.Duration) (found []batch, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	type row struct{ Tenant tenancy.ID }
-	found, err := db.Call[row](ctx, pool, `select coalesce(skip_tenant($1, $2), 0) as tenant`, t.Function, after)
-	if err != nil {
-		return 0, fmt.Errorf("skip the tenant: %w", err)
-	}
-	return found[0].Tenant, nil
+	err = part.RunWithoutTenant(ctx, func(b *pgx.Batch) {
+		if t.Timeout > 0 { // the context ends it
+			b.Queue(`select set_config('statement_timeout', '0', true)`)
+		}
+		db.QueueRows(b, &found,
+			`select changed from `+t.Function+`($1, $2) batch (tenant, changed)`, -tenant, t.Batch)
+	})
+	return found, err
 }

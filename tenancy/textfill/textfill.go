@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 	"github.com/storeroom/storeroom/tenancy/searchtext"
 )
 
@@ -60,38 +60,32 @@ func (k Kind) Queue(b *pgx.Batch, tenant tenancy.ID, keys, texts []string) {
 		tenant, searchtext.Version, keys, texts)
 }
 
-// FillPeriodically calls Fill now and after each interval, until ctx ends.
-func FillPeriodically(ctx context.Context, pool *db.DB, logger *slog.Logger, kinds ...Kind) {
-	db.Repeat(ctx, interval, logger, func() error { return Fill(ctx, pool, kinds...) })
-}
-
 // Fill writes the missing and outdated texts of all tenants. It continues with the next tenant after an error, and
 // returns the errors.
 func Fill(ctx context.Context, pool *db.DB, kinds ...Kind) error {
-	parts, err := pool.Parts(ctx)
-	for _, part := range parts {
-		err = errors.Join(err, fillPart(ctx, pool, part, kinds))
-	}
-	if err != nil {
-		return fmt.Errorf("fill search texts: %w", err)
-	}
-	return nil
+	return Worker(pool, kinds...).Drain(ctx)
 }
 
-func fillPart(ctx context.Context, pool, part *db.DB, kinds []Kind) error {
-	var failed error
-	for after := tenancy.ID(0); ; {
-		type row struct{ Tenant tenancy.ID }
-		next, err := db.Call[row](ctx, part, `select coalesce(next_unfilled_tenant($1), 0) as tenant`, after)
-		if err != nil || next[0].Tenant == 0 {
-			return errors.Join(failed, err)
-		}
-		after = next[0].Tenant
-		for _, kind := range kinds {
-			if err := kind.fill(ctx, pool, after); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("of the kind %q of tenant %d: %w", kind.Name, after, err))
+// Worker returns the worker that fills the texts of these kinds.
+func Worker(pool *db.DB, kinds ...Kind) jobs.Kind {
+	return jobs.Kind{
+		Task: "fill_texts", DB: pool, Poll: interval, Lease: interval, Retry: interval,
+		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
+			for _, kind := range kinds {
+				if failed := kind.fill(ctx, pool, job.Tenant); failed != nil {
+					err = errors.Join(err, fmt.Errorf("of the kind %q: %w", kind.Name, failed))
+				}
 			}
-		}
+			if err != nil {
+				return 0, err
+			}
+			left, err := db.All[struct{ ID int64 }](ctx, pool, job.Tenant,
+				`select id from unfilled_texts where tenant_id = $1 limit 1`, job.Tenant)
+			if err != nil || len(left) > 0 { // an instance of the previous release fills them
+				return interval, err
+			}
+			return jobs.Done, nil
+		},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -15,10 +14,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/db"
 )
 
-const (
-	maxPause       = time.Hour
-	deleteInterval = time.Hour
-)
+const maxPause = time.Hour
 
 // Delivery is an attempt to deliver a message.
 type Delivery struct {
@@ -203,11 +199,6 @@ func EraseResponses(ctx context.Context, db *db.DB, tenant tenancy.ID) error {
 		return fmt.Errorf("erase the responses of receivers: %w", err)
 	}
 	return nil
-}
-
-// DeleteOldPeriodically deletes old deliveries, now and after each interval, until ctx ends.
-func (s *Store) DeleteOldPeriodically(ctx context.Context, logger *slog.Logger) {
-	db.Repeat(ctx, deleteInterval, logger, func() error { return s.DeleteOld(ctx) })
 }
 
 // DeleteOld empties the partition of deliveries that are older than the retention.

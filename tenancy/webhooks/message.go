@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 )
 
 // Encode returns at least the first entry as GET /api/changes has it, with or without the names of customers.
@@ -30,12 +30,11 @@ func recovered(encode Encode) Encode {
 	return func(
 		ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
 	) (texts []json.RawMessage, err error) {
-		defer func() {
-			if cause := recover(); cause != nil {
-				err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-			}
-		}()
-		return encode(ctx, tenant, names, entries)
+		err = jobs.Recover(func() error {
+			texts, err = encode(ctx, tenant, names, entries)
+			return err
+		})
+		return texts, err
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	plans := changeplan.New(s.DB, imports.Kinds(s.DB, imports.Pictures{}))
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	go plans.RunPeriodically(ctx, logger)
+	go plans.Run(ctx, logger)
 	changes := feed.New(s.DB, feed.MinRetention)
 	hooks := webhooks.New(s.DB, changes, true)
 	server := api.New(api.Options{

@@ -43,7 +43,7 @@ type Config struct {
 	// MediaURL is the storage of pictures. Each tenant may use MediaQuota.
 	MediaURL       MediaURL       `env:"STOREROOM_MEDIA_URL" envDefault:"file:///var/lib/storeroom/media" hide:"password"`
 	MediaQuota     Bytes          `env:"STOREROOM_MEDIA_QUOTA" envDefault:"10GiB"`
-	DatabaseLimit  Bytes          `env:"STOREROOM_DATABASE_LIMIT"` // 0: none. See db.DB.KeepDiskReserve
+	DatabaseLimit  Bytes          `env:"STOREROOM_DATABASE_LIMIT"` // 0: none. See db.DB.CheckDiskReserve
 	KeyPeppers     keys.Peppers   `env:"STOREROOM_KEY_PEPPERS" hide:"all"`
 	TrustedProxies []netip.Prefix `env:"STOREROOM_TRUSTED_PROXIES"`
 	LogFormat      LogFormat      `env:"STOREROOM_LOG_FORMAT"` // the default is json for serve and text for dev

@@ -30,6 +30,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
@@ -63,6 +64,7 @@ type instance struct {
 	draining atomic.Bool
 	running  atomic.Int64       // number of running requests
 	abort    context.CancelFunc // cancels the contexts of all requests and of background work
+	stopWork func()             // ends background work
 
 	minSchema int // schema version that this program needs
 	readiness db.Problems
@@ -157,18 +159,24 @@ func (i *instance) createServer(
 	open = limitConnections(i.http, maxConnections)
 	i.http.RegisterOnShutdown(changes.StopWaiting)
 	i.http.BaseContext = func(net.Listener) context.Context { return ctx }
-	for _, task := range tenants.Tasks {
-		go task.RunPeriodically(ctx, i.db, i.logger)
+	workers := []jobs.Worker{
+		plans, textfill.Worker(i.db, catalog.Texts, sales.Texts), i.media.Worker(i.db, nil), jobs.Func(changes.PollPeriodically),
+		jobs.Every(deleteInterval, changes.DeleteOld), jobs.Every(deleteInterval, i.hooks.DeleteOld),
 	}
-	go textfill.FillPeriodically(ctx, i.db, i.logger, catalog.Texts, sales.Texts)
-	go i.media.DeleteUnusedPeriodically(ctx, i.db, i.logger)
-	go i.db.KeepDiskReserve(ctx, int64(cfg.DatabaseLimit), i.logger)
-	go plans.RunPeriodically(ctx, i.logger)
-	go changes.PollPeriodically(ctx, i.logger)
-	go changes.DeleteOldPeriodically(ctx, i.logger)
+	for _, task := range tenants.Tasks {
+		workers = append(workers, task.On(i.db))
+	}
+	if limit := int64(cfg.DatabaseLimit); limit > 0 {
+		workers = append(workers, jobs.Every(db.ReserveInterval, func(ctx context.Context) error {
+			return i.db.CheckDiskReserve(ctx, limit, i.logger)
+		}))
+	}
+	i.stopWork = jobs.Start(ctx, i.logger, workers...)
 	i.hooks.Start(ctx, handler.EncodeChanges, i.logger)
-	go i.hooks.DeleteOldPeriodically(ctx, i.logger)
 }
+
+// deleteInterval is how often the partitions of old changes and deliveries are emptied.
+const deleteInterval = time.Hour
 
 // pictureTurn is how long a plan may decode pictures before plans of other tenants go first.
 const pictureTurn = 30 * time.Second
@@ -315,6 +323,9 @@ func (i *instance) closeAll() error {
 		i.hooks.Close()
 	}
 	i.abort()
+	if i.stopWork != nil {
+		i.stopWork()
+	}
 	if i.people != nil {
 		i.people.Close()
 	}
