@@ -85,7 +85,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		})
 	}
-	upserted, err := s.Catalog.UpsertParts(r.Context(), actor(r), keys, read)
+	upserted, err := s.catalog(r).UpsertParts(r.Context(), actor(r), keys, read)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ingested, err := s.Sales.WithStock(actor(r)).Ingest(r.Context(), tenant(r), rows)
+	ingested, err := s.sales(r).WithStock(actor(r)).Ingest(r.Context(), tenant(r), rows)
 	if err != nil {
 		return err
 	}

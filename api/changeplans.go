@@ -110,7 +110,7 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 			return yield(i, row)
 		})
 	}
-	id, err := s.Changes.CreateRows(r.Context(), tenant(r), s.keyActor(r), title, each)
+	id, err := s.changes(r).CreateRows(r.Context(), tenant(r), s.keyActor(r), title, each)
 	if err != nil {
 		return err
 	}
@@ -121,11 +121,11 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 func (s *Server) answerPlan(w http.ResponseWriter, r *http.Request, id, rows int64, status int) error {
 	// With an Idempotency-Key, the plan and the response are one transaction, so that nothing else sees the plan yet.
 	if rows <= maxSettled && r.Header.Get("Idempotency-Key") == "" {
-		if _, err := s.Changes.Settle(r.Context(), tenant(r), id, settleTime); err != nil {
+		if _, err := s.changes(r).Settle(r.Context(), tenant(r), id, settleTime); err != nil {
 			return err
 		}
 	}
-	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.changes(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (s *Server) answerPlan(w http.ResponseWriter, r *http.Request, id, rows int
 // of them.
 func (s *Server) changedError(r *http.Request, id int64) error {
 	f := changeplan.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: rowsOfPlan}}
-	rows, err := s.Changes.Rows(r.Context(), tenant(r), id, f)
+	rows, err := s.changes(r).Rows(r.Context(), tenant(r), id, f)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Server) writePlan(
 	rows := paging.List[changeplan.Row]{}
 	var err error
 	if plan.State != changeplan.Planning {
-		if rows, err = s.Changes.Rows(r.Context(), tenant(r), plan.ID, f); err != nil {
+		if rows, err = s.changes(r).Rows(r.Context(), tenant(r), plan.ID, f); err != nil {
 			return err
 		}
 	}
@@ -228,7 +228,7 @@ func (s *Server) listPlans(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	list, err := s.Changes.List(r.Context(), tenant(r), page)
+	list, err := s.changes(r).List(r.Context(), tenant(r), page)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (s *Server) showPlan(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.changes(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -270,11 +270,11 @@ func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request, id int64) err
 	if err != nil {
 		return err
 	}
-	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.changes(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
-	if err := s.Changes.Apply(r.Context(), tenant(r), s.keyActor(r), id, force); err != nil {
+	if err := s.changes(r).Apply(r.Context(), tenant(r), s.keyActor(r), id, force); err != nil {
 		return err
 	}
 	return s.answerPlan(w, r, id, plan.Sum().Total(), http.StatusOK)
@@ -282,12 +282,12 @@ func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request, id int64) err
 
 // undoPlan handles POST /api/plans/{id}/undo.
 func (s *Server) undoPlan(w http.ResponseWriter, r *http.Request, id int64) error {
-	return s.changePlan(w, r, id, s.Changes.Undo)
+	return s.changePlan(w, r, id, s.changes(r).Undo)
 }
 
 // cancelPlan handles POST /api/plans/{id}/cancel.
 func (s *Server) cancelPlan(w http.ResponseWriter, r *http.Request, id int64) error {
-	return s.changePlan(w, r, id, s.Changes.Cancel)
+	return s.changePlan(w, r, id, s.changes(r).Cancel)
 }
 
 // changePlan handles a route without fields that changes the state of a plan.
@@ -298,7 +298,7 @@ func (s *Server) changePlan(
 	if err := readNoFields(r); err != nil {
 		return err
 	}
-	plan, err := s.Changes.Get(r.Context(), tenant(r), id)
+	plan, err := s.changes(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}

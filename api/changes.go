@@ -15,6 +15,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
 )
 
@@ -70,7 +71,7 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.Feed.ReadWaiting(r.Context(), tenant(r), feed.Query{After: after, Types: types, Limit: limit},
+	page, err := s.feed(r).ReadWaiting(r.Context(), tenant(r), feed.Query{After: after, Types: types, Limit: limit},
 		time.Duration(wait)*time.Second)
 	if err == nil && wait > 0 {
 		err = s.checkKeyAgain(r)
@@ -78,7 +79,7 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	data := s.newChangeData(r.Context(), tenant(r), canReadCustomers(r))
+	data := s.newChangeData(r.Context(), stateOf(r).db, tenant(r), canReadCustomers(r))
 	n, err := data.read(page.Entries, changesPart, changesPart, maxChangeData)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) EncodeChanges(
 	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
 ) ([]json.RawMessage, error) {
-	data := s.newChangeData(ctx, tenant, names)
+	data := s.newChangeData(ctx, s.DB, tenant, names)
 	n, err := data.read(entries, 1, messagePart, maxMessageData)
 	if err != nil {
 		return nil, err
@@ -151,6 +152,8 @@ type objectName struct{ objectType, id string }
 // changeData has the objects of entries, as the responses of GET have them.
 type changeData struct {
 	server  *Server
+	catalog *catalog.Store
+	sales   *sales.Store
 	ctx     context.Context
 	tenant  tenancy.ID
 	names   bool // of customers in orders
@@ -158,8 +161,11 @@ type changeData struct {
 	bytes   int
 }
 
-func (s *Server) newChangeData(ctx context.Context, tenant tenancy.ID, names bool) *changeData {
-	return &changeData{server: s, ctx: ctx, tenant: tenant, names: names, objects: map[objectName]json.RawMessage{}}
+func (s *Server) newChangeData(ctx context.Context, d *db.DB, tenant tenancy.ID, names bool) *changeData {
+	return &changeData{
+		server: s, catalog: s.Catalog.On(d), sales: s.Sales.On(d), ctx: ctx, tenant: tenant, names: names,
+		objects: map[objectName]json.RawMessage{},
+	}
 }
 
 func (d *changeData) shape(e feed.Entry) changeJSON {
@@ -227,7 +233,7 @@ func (d *changeData) add(objectType, id string, object any) error {
 
 // readOrders reads orders until there is enough data. It returns the numbers of the others.
 func (d *changeData) readOrders(numbers []string, most int) (unread []string, err error) {
-	err = d.server.Sales.OrdersByNumber(d.ctx, d.tenant, numbers, func(o sales.StoredOrder) error {
+	err = d.sales.OrdersByNumber(d.ctx, d.tenant, numbers, func(o sales.StoredOrder) error {
 		unread = numbers[slices.Index(numbers, o.Number)+1:]
 		if err := d.add("order", o.Number, wholeOrderShape(o, d.names)); err != nil {
 			return err
@@ -248,23 +254,23 @@ func (d *changeData) readObjects(objectType string, ids []string) error {
 	s := d.server
 	switch objectType {
 	case "product":
-		return addAll(d, objectType, integers(ids), s.Catalog.ProductsByID, func(p catalog.Product) (string, any) {
+		return addAll(d, objectType, integers(ids), d.catalog.ProductsByID, func(p catalog.Product) (string, any) {
 			return strconv.FormatInt(p.ID, 10), s.productShape(p)
 		})
 	case "stock":
-		return addAll(d, objectType, integers(ids), s.Catalog.Inventories, func(i catalog.Inventory) (string, any) {
+		return addAll(d, objectType, integers(ids), d.catalog.Inventories, func(i catalog.Inventory) (string, any) {
 			return strconv.FormatInt(i.ProductID, 10), inventoryShape(i.ProductID, i.Stock)
 		})
 	case "channel":
-		return addAll(d, objectType, ids, s.Sales.ChannelsByID, func(c sales.Channel) (string, any) {
+		return addAll(d, objectType, ids, d.sales.ChannelsByID, func(c sales.Channel) (string, any) {
 			return c.Identifier, channelShape(c)
 		})
 	case "customer":
-		return addAll(d, objectType, ids, s.Sales.CustomersByID, func(c sales.CustomerSales) (string, any) {
+		return addAll(d, objectType, ids, d.sales.CustomersByID, func(c sales.CustomerSales) (string, any) {
 			return c.ID, customerShape(c)
 		})
 	case "refund":
-		return addAll(d, objectType, integers(ids), s.Sales.RefundsByID, func(g sales.OrderRefund) (string, any) {
+		return addAll(d, objectType, integers(ids), d.sales.RefundsByID, func(g sales.OrderRefund) (string, any) {
 			return strconv.FormatInt(g.ID, 10), orderRefundJSON{g.OrderNumber, refundShape(g.StoredRefund)}
 		})
 	}
@@ -272,7 +278,7 @@ func (d *changeData) readObjects(objectType string, ids []string) error {
 		"category": catalog.Categories, "seller": catalog.Sellers, "warehouse": catalog.Warehouses,
 	}[objectType]
 	read := func(ctx context.Context, of tenancy.ID, ids []int64) ([]catalog.Reference, error) {
-		return s.Catalog.ReferencesByID(ctx, of, kind, ids)
+		return d.catalog.ReferencesByID(ctx, of, kind, ids)
 	}
 	return addAll(d, objectType, integers(ids), read, func(r catalog.Reference) (string, any) {
 		return strconv.FormatInt(r.ID, 10), references{s, kind}.shape(r)

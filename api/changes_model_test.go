@@ -77,12 +77,12 @@ type history struct {
 // write runs transactions with random changes. Some end late or not at all.
 func (h *history) write(ctx context.Context, random *rand.Rand) {
 	for range 6 {
-		shared, tx, err := h.DB.Begin(ctx, h.tenant, func(*pgx.Batch) {})
+		tx, err := h.DB.Begin(ctx, h.tenant, func(*pgx.Batch) {})
 		if err != nil {
 			continue
 		}
 		for range 1 + random.IntN(3) {
-			if err = h.change(shared, random); err != nil && db.SQLState(err) != "" {
+			if err = h.change(ctx, tx, random); err != nil && db.SQLState(err) != "" {
 				break // the connection or a lock
 			}
 			time.Sleep(time.Duration(random.IntN(8)) * time.Millisecond)
@@ -96,17 +96,17 @@ func (h *history) write(ctx context.Context, random *rand.Rand) {
 }
 
 // change makes one random change. It fails if the object does not exist or is in use.
-func (h *history) change(ctx context.Context, random *rand.Rand) error {
-	s := h.server
+func (h *history) change(ctx context.Context, tx *db.DB, random *rand.Rand) error {
+	products, orders := h.server.Catalog.On(tx), h.server.Sales.On(tx)
 	by := catalog.Actor{Tenant: h.tenant}
 	sku, number := fmt.Sprint("sku-", random.IntN(8)), fmt.Sprint("n-", random.IntN(12))
 	name := fmt.Sprint("name ", random.IntN(6))
-	product, err := s.Catalog.ProductBySKU(ctx, h.tenant, sku)
+	product, err := products.ProductBySKU(ctx, h.tenant, sku)
 	exists := err == nil
 	switch random.IntN(12) {
 	case 0, 1:
 		var categories []struct{ ID int64 }
-		if categories, err = db.All[struct{ ID int64 }](ctx, h.DB, h.tenant,
+		if categories, err = db.All[struct{ ID int64 }](ctx, tx, h.tenant,
 			`select id from categories where tenant_id = $1`, h.tenant); err != nil {
 			return err
 		}
@@ -117,34 +117,34 @@ func (h *history) change(ctx context.Context, random *rand.Rand) error {
 		if len(categories) > 0 {
 			c.CategoryID = catalog.Value(categories[random.IntN(len(categories))].ID)
 		}
-		_, err = s.Catalog.Upsert(ctx, by, []catalog.Row{{Changes: c}})
+		_, err = products.Upsert(ctx, by, []catalog.Row{{Changes: c}})
 		return err
 	case 2, 3:
 		if exists {
-			_, _, err = s.Catalog.Adjust(ctx, by, product.ID, catalog.AdjustRequest{
+			_, _, err = products.Adjust(ctx, by, product.ID, catalog.AdjustRequest{
 				Type: catalog.Value("add"), Quantity: catalog.Value(int64(1 + random.IntN(5))),
 			}, tenancy.InvalidError{})
 		}
 		return err
 	case 4:
 		if exists {
-			err = s.Catalog.Delete(ctx, by, product.ID, nil)
+			err = products.Delete(ctx, by, product.ID, nil)
 		}
 		return err
 	case 5:
 		kind := []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses}[random.IntN(3)]
-		_, err = s.Catalog.CreateReference(ctx, h.tenant, kind, catalog.Value(name), tenancy.InvalidError{})
+		_, err = products.CreateReference(ctx, h.tenant, kind, catalog.Value(name), tenancy.InvalidError{})
 		return err
 	case 6:
 		var found []struct{ ID int64 }
-		if found, err = db.All[struct{ ID int64 }](ctx, h.DB, h.tenant,
+		if found, err = db.All[struct{ ID int64 }](ctx, tx, h.tenant,
 			`select id from categories where tenant_id = $1 limit 1`, h.tenant); err != nil || len(found) == 0 {
 			return err
 		}
 		if random.IntN(2) == 0 {
-			return s.Catalog.DeleteReference(ctx, h.tenant, catalog.Categories, found[0].ID)
+			return products.DeleteReference(ctx, h.tenant, catalog.Categories, found[0].ID)
 		}
-		_, err = s.Catalog.RenameReference(ctx, h.tenant, catalog.Categories, found[0].ID,
+		_, err = products.RenameReference(ctx, h.tenant, catalog.Categories, found[0].ID,
 			catalog.Value(name+"!"), tenancy.InvalidError{})
 		return err
 	case 7, 8:
@@ -159,21 +159,21 @@ func (h *history) change(ctx context.Context, random *rand.Rand) error {
 				}},
 			}}
 		}
-		_, err = s.Sales.Ingest(ctx, h.tenant, rows)
+		_, err = orders.Ingest(ctx, h.tenant, rows)
 		return err
 	case 9:
-		_, err = s.Sales.Cancel(ctx, h.tenant, number, nil)
+		_, err = orders.Cancel(ctx, h.tenant, number, nil)
 		return err
 	case 10:
-		_, err = s.Sales.Refund(ctx, h.tenant, []sales.RefundRow{{
+		_, err = orders.Refund(ctx, h.tenant, []sales.RefundRow{{
 			Refund: sales.Refund{OrderNumber: number, Amount: money.Cents(1 + random.IntN(100))},
 		}})
 		return err
 	}
 	if random.IntN(2) == 0 {
-		return s.Sales.DeleteChannel(ctx, h.tenant, fmt.Sprint("c", random.IntN(3)))
+		return orders.DeleteChannel(ctx, h.tenant, fmt.Sprint("c", random.IntN(3)))
 	}
-	return s.Sales.EraseCustomer(ctx, h.tenant, fmt.Sprint("customer ", random.IntN(4)), tenancy.Operator)
+	return orders.EraseCustomer(ctx, h.tenant, fmt.Sprint("customer ", random.IntN(4)), tenancy.Operator)
 }
 
 // replaceConnections uses all connections of the pool at once. The pool replaces a connection that PostgreSQL has

@@ -176,7 +176,7 @@ func TestChangesOfATransactionThatCommitsLateAreNotLost(t *testing.T) {
 	a := newAPI(t)
 	after := a.mustCursor(t)
 	insert := `insert into categories (tenant_id, name) values ($1, $2)`
-	_, late, err := a.DB.Begin(t.Context(), a.tenant.ID, func(b *pgx.Batch) { b.Queue(insert, a.tenant.ID, "late") })
+	late, err := a.DB.Begin(t.Context(), a.tenant.ID, func(b *pgx.Batch) { b.Queue(insert, a.tenant.ID, "late") })
 	if err != nil {
 		t.Fatal(err)
 	}

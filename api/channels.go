@@ -31,7 +31,7 @@ func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	channels, err := s.Sales.Channels(r.Context(), tenant(r), page)
+	channels, err := s.sales(r).Channels(r.Context(), tenant(r), page)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 
 // showChannel handles GET /api/channels/{identifier}.
 func (s *Server) showChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
-	c, err := s.Sales.Channel(r.Context(), tenant(r), identifier)
+	c, err := s.sales(r).Channel(r.Context(), tenant(r), identifier)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 	}
 	body.ignore("created_at", "updated_at")
 	body.rejectUnknown()
-	c, err := s.Sales.CreateChannel(r.Context(), tenant(r), sent, body.errs)
+	c, err := s.sales(r).CreateChannel(r.Context(), tenant(r), sent, body.errs)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Server) updateChannel(w http.ResponseWriter, r *http.Request, identifie
 	}
 	body.ignore("created_at", "updated_at")
 	body.rejectUnknown()
-	c, err := s.Sales.UpdateChannel(r.Context(), tenant(r), identifier, update, body.errs)
+	c, err := s.sales(r).UpdateChannel(r.Context(), tenant(r), identifier, update, body.errs)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (s *Server) updateChannel(w http.ResponseWriter, r *http.Request, identifie
 
 // deleteChannel handles DELETE /api/channels/{identifier}.
 func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
-	if err := s.Sales.DeleteChannel(r.Context(), tenant(r), identifier); err != nil {
+	if err := s.sales(r).DeleteChannel(r.Context(), tenant(r), identifier); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

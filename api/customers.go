@@ -10,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
@@ -52,7 +53,7 @@ func (s *Server) listCustomers(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	customers, err := s.Sales.ListCustomers(r.Context(), tenant(r), f)
+	customers, err := s.sales(r).ListCustomers(r.Context(), tenant(r), f)
 	if err != nil {
 		return err
 	}
@@ -65,13 +66,13 @@ func (s *Server) listCustomers(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) customersList(r *http.Request, q *query) (listFile, error) {
 	f := sales.CustomerFilter{Search: q.search()}
 	return newListFile(func(ctx context.Context, write func(sales.StoredCustomer) error) error {
-		return s.Sales.WalkCustomers(ctx, tenant(r), f, write)
+		return s.sales(r).WalkCustomers(ctx, tenant(r), f, write)
 	}, export.CustomerFile.List, listedCustomerShape), nil
 }
 
 // showCustomer handles GET /api/customers/{customer_id}.
 func (s *Server) showCustomer(w http.ResponseWriter, r *http.Request, id string) error {
-	c, err := s.Sales.Customer(r.Context(), tenant(r), id)
+	c, err := s.sales(r).Customer(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (s *Server) showCustomer(w http.ResponseWriter, r *http.Request, id string)
 
 // eraseCustomer handles DELETE /api/customers/{customer_id}.
 func (s *Server) eraseCustomer(w http.ResponseWriter, r *http.Request, id string) error {
-	_, err := imports.EraseCustomer(r.Context(), s.DB, tenant(r), s.keyActor(r), id, imports.EraseWait)
+	_, err := imports.EraseCustomer(r.Context(), stateOf(r).db, tenant(r), s.keyActor(r), id, imports.EraseWait)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (s *Server) eraseCustomer(w http.ResponseWriter, r *http.Request, id string
 
 // showCustomerData handles GET /api/customers/{customer_id}/data.
 func (s *Server) showCustomerData(w http.ResponseWriter, r *http.Request, id string) error {
-	return s.sendCustomer(w, r, tenant(r), id, s.keyActor(r))
+	return s.sendCustomer(w, r, stateOf(r).db, tenant(r), id, s.keyActor(r))
 }
 
 // responseJSON is the stored response to a request with an Idempotency-Key.
@@ -103,14 +104,15 @@ type responseJSON struct {
 // sendCustomer sends one JSON file with all data about a customer: the customer, its orders and the stored responses
 // that contain it. The audit log records who gets it.
 func (s *Server) sendCustomer(
-	w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string, by tenancy.Actor,
+	w http.ResponseWriter, r *http.Request, d *db.DB, tenant tenancy.ID, id string, by tenancy.Actor,
 ) error {
+	orders := s.Sales.On(d)
 	file := &download{w: w, timeout: s.limits.readerTimeout, contentType: jsonType, name: "customer.json"}
-	customer, err := s.Sales.Customer(r.Context(), tenant, id)
+	customer, err := orders.Customer(r.Context(), tenant, id)
 	if err != nil {
 		return err
 	}
-	responses, err := s.Sales.ResponsesAbout(r.Context(), tenant, id)
+	responses, err := orders.ResponsesAbout(r.Context(), tenant, id)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (s *Server) sendCustomer(
 		file.start()
 		return nil
 	}
-	if err := tenants.LogExport(r.Context(), s.DB, tenant, by, "customer "+id); err != nil {
+	if err := tenants.LogExport(r.Context(), d, tenant, by, "customer "+id); err != nil {
 		return err
 	}
 	return file.stream(stateOf(r), func(to io.Writer) error {
@@ -126,7 +128,7 @@ func (s *Server) sendCustomer(
 			return err
 		}
 		separator := ""
-		err := s.Sales.WalkCustomerOrders(r.Context(), tenant, id, func(o sales.StoredOrder) error {
+		err := orders.WalkCustomerOrders(r.Context(), tenant, id, func(o sales.StoredOrder) error {
 			before := separator
 			separator = ","
 			return writeParts(to, before, wholeOrderShape(o, true), "")

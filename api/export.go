@@ -81,7 +81,7 @@ func (s *Server) logExport(r *http.Request, file string) error {
 			filters = append(filters, name)
 		}
 	}
-	return tenants.LogExport(r.Context(), s.DB, tenant(r), s.keyActor(r), file, filters...)
+	return tenants.LogExport(r.Context(), stateOf(r).db, tenant(r), s.keyActor(r), file, filters...)
 }
 
 func (s *Server) newDownload(w http.ResponseWriter, name, format string) *download {
@@ -108,7 +108,7 @@ func (s *Server) sendSheet(
 func (s *Server) productsList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.filter(r)
 	return newListFile(func(ctx context.Context, write func(catalog.Product) error) error {
-		return s.Catalog.Walk(ctx, tenant(r), f, write)
+		return s.catalog(r).Walk(ctx, tenant(r), f, write)
 	}, export.ProductFile.List, s.productShape), err
 }
 
@@ -123,7 +123,7 @@ type stockJSON struct {
 func (s *Server) stockList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.filter(r)
 	return newListFile(func(ctx context.Context, write func(catalog.ProductStock) error) error {
-		return s.Catalog.WalkStock(ctx, tenant(r), f, write)
+		return s.catalog(r).WalkStock(ctx, tenant(r), f, write)
 	}, export.StockFile.List, func(p catalog.ProductStock) stockJSON {
 		return stockJSON{p.ProductID, p.SKU, named{p.WarehouseID, p.WarehouseName}, p.Quantity}
 	}), err
@@ -132,7 +132,7 @@ func (s *Server) stockList(r *http.Request, q *query) (listFile, error) {
 func (s *Server) ordersList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.orders(r)
 	return newListFile(func(ctx context.Context, write func(sales.StoredOrder) error) error {
-		return s.Sales.Walk(ctx, tenant(r), f, write)
+		return s.sales(r).Walk(ctx, tenant(r), f, write)
 	}, func(rows export.Rows[sales.StoredOrder]) export.Sheet {
 		return export.Orders(rows, canReadCustomers(r))
 	}, listedOrderShape(r)), err
@@ -147,7 +147,7 @@ type orderItemJSON struct {
 func (s *Server) orderItemsList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.orders(r)
 	return newListFile(func(ctx context.Context, write func(sales.OrderLine) error) error {
-		return s.Sales.WalkLines(ctx, tenant(r), f, write)
+		return s.sales(r).WalkLines(ctx, tenant(r), f, write)
 	}, export.ItemFile.List, func(l sales.OrderLine) orderItemJSON {
 		return orderItemJSON{l.OrderNumber, itemShape(l.Line)}
 	}), err
@@ -162,7 +162,7 @@ type orderRefundJSON struct {
 func (s *Server) refundsList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.orders(r)
 	return newListFile(func(ctx context.Context, write func(sales.OrderRefund) error) error {
-		return s.Sales.WalkRefunds(ctx, tenant(r), f, write)
+		return s.sales(r).WalkRefunds(ctx, tenant(r), f, write)
 	}, export.RefundFile.List, func(g sales.OrderRefund) orderRefundJSON {
 		return orderRefundJSON{g.OrderNumber, refundShape(g.StoredRefund)}
 	}), err

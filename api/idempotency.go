@@ -14,6 +14,7 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/limits"
 )
@@ -25,8 +26,8 @@ func (r route) idempotent() bool {
 		r.class() != limits.Feed
 }
 
-// once runs a handler under the request's Idempotency-Key, if it has one. The work and
-// the stored response are one transaction; a duplicate gets the stored response.
+// once runs a handler under the request's Idempotency-Key, if it has one. The work and the stored response are one
+// transaction, which is repeated after a deadlock; a duplicate gets the stored response.
 func (s *Server) once(h handler) handler {
 	return s.onceFor(func(r *http.Request) (idempotency.Fingerprint, error) {
 		content := stateOf(r).body
@@ -58,28 +59,41 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 		if err != nil {
 			return err
 		}
-		ctx, claim, stored, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, digest)
-		countIdempotency(r, stored != nil, err)
-		switch {
-		case err != nil:
-			return err
-		case stored != nil:
-			w.Header().Set("Idempotent-Replayed", "true")
-			sendStored(w, *stored)
-			return nil
-		}
-		defer claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
-		recorder := &responseRecorder{header: http.Header{}, status: http.StatusOK}
-		if err := h(recorder, r.WithContext(ctx)); err != nil {
-			return err
-		}
-		response := recorder.response()
-		if err := claim.Commit(r.Context(), response, !stateOf(r).route.options.neverRefused); err != nil {
-			return err
-		}
-		sendStored(w, response)
+		return db.Retry(r.Context(), maxClaims, func() error { return s.claim(w, r, key, digest, h) })
+	}
+}
+
+// maxClaims bounds how often a request claims its key if PostgreSQL aborts its transaction because of a deadlock.
+const maxClaims = 3
+
+// claim runs a handler in the transaction that claims the key of the request, or sends the stored response.
+func (s *Server) claim(
+	w http.ResponseWriter, r *http.Request, key string, digest idempotency.Fingerprint, h handler,
+) error {
+	state := stateOf(r)
+	claim, stored, err := idempotency.Begin(r.Context(), state.db, tenant(r), key, digest)
+	countIdempotency(r, stored != nil, err)
+	switch {
+	case err != nil:
+		return err
+	case stored != nil:
+		w.Header().Set("Idempotent-Replayed", "true")
+		sendStored(w, *stored)
 		return nil
 	}
+	defer func(outside *db.DB) { state.db = outside }(state.db)
+	defer claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
+	state.db = claim.Tx
+	recorder := &responseRecorder{header: http.Header{}, status: http.StatusOK}
+	if err := h(recorder, r); err != nil {
+		return err
+	}
+	response := recorder.response()
+	if err := claim.Commit(r.Context(), response, !state.route.options.neverRefused); err != nil {
+		return err
+	}
+	sendStored(w, response)
+	return nil
 }
 
 // newFingerprint returns the digest of a request's method, path and parameters, to which its content is to be written.

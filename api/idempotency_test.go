@@ -87,6 +87,38 @@ func TestConcurrentDuplicatesCreateOneProduct(t *testing.T) {
 	a.mustHaveProducts(t, 1)
 }
 
+// PostgreSQL has rolled back all of a claim whose transaction it aborts, so that all of it is repeated.
+func TestAClaimIsRepeatedAfterADeadlock(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	super := a.MustSuperAt(t, a.tenant.ID)
+	if _, err := super.Exec(t.Context(), `
+		create sequence writes;
+		create function deadlock_first() returns trigger language plpgsql security definer as $$
+		begin
+			if nextval('writes') = 1 then
+				raise 'deadlock' using errcode = '40P01';
+			end if;
+			return new;
+		end $$;
+		create trigger deadlock_first before insert on products for each row execute function deadlock_first()`); err != nil {
+		t.Fatal(err)
+	}
+	c := call{
+		method: "POST", path: "/api/products", body: `{"sku":"a","name":"T","price":1}`, header: keyed("k"),
+	}
+	first := a.send(t, c)
+	var writes int
+	if err := super.QueryRow(t.Context(), `select last_value from writes`).Scan(&writes); err != nil {
+		t.Fatal(err)
+	}
+	if first.StatusCode != http.StatusCreated || writes != 2 {
+		t.Errorf("%d %s after %d writes, want 201 after the second", first.StatusCode, first.body, writes)
+	}
+	a.mustReplay(t, c, first)
+	a.mustHaveProducts(t, 1)
+}
+
 // postBodies has a body for every route that accepts a key.
 var postBodies = map[string]string{
 	"/api/products":                       `{"sku":"new","name":"N","price":1,"quantity":1}`,
@@ -257,7 +289,7 @@ func TestAFailedRequestIsRolledBackAndReleasesItsIdempotencyKey(t *testing.T) {
 			var failing atomic.Bool
 			failing.Store(true)
 			a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-				one, err := s.Catalog.CreateReference(
+				one, err := s.catalog(r).CreateReference(
 					r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{},
 				)
 				if err != nil {
@@ -380,7 +412,7 @@ func TestADisconnectedClientReleasesItsIdempotencyKey(t *testing.T) {
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)
 	var finish atomic.Bool
 	a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-		one, err := s.Catalog.CreateReference(
+		one, err := s.catalog(r).CreateReference(
 			r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{},
 		)
 		if err != nil {

@@ -76,7 +76,7 @@ func (s *Server) addImage(w http.ResponseWriter, r *http.Request, product int64)
 		}
 		image := catalog.Image{URL: required(body, "url", parseText)}
 		body.rejectUnknown()
-		if image, err = s.Catalog.AddImage(r.Context(), actor(r), product, image, body.errs); err != nil {
+		if image, err = s.catalog(r).AddImage(r.Context(), actor(r), product, image, body.errs); err != nil {
 			return err
 		}
 		return writeData(w, http.StatusCreated, s.imageShape(image))
@@ -92,7 +92,7 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 		return err
 	}
 	ctx := r.Context()
-	if err := s.Catalog.CheckUpload(ctx, tenant(r), product, s.MediaQuota); err != nil {
+	if err := s.catalog(r).CheckUpload(ctx, tenant(r), product, s.MediaQuota); err != nil {
 		return s.replayUpload(w, r, boundary, err)
 	}
 	buffer := spool.New(stateOf(r).ticket)
@@ -102,7 +102,7 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 	if err != nil {
 		return err
 	}
-	if err := media.Reserve(ctx, s.DB, tenant(r), picture.File); err != nil {
+	if err := media.Reserve(ctx, stateOf(r).db, tenant(r), picture.File); err != nil {
 		return err
 	}
 	isUsed := true // or may be used: a commit can succeed and report an error
@@ -120,7 +120,7 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 		return idempotency.Fingerprint(digest.Sum(nil)), nil
 	}, func(w http.ResponseWriter, r *http.Request) error {
 		replayed = false
-		image, err := s.Catalog.AddUpload(r.Context(), actor(r), product, catalog.Image{
+		image, err := s.catalog(r).AddUpload(r.Context(), actor(r), product, catalog.Image{
 			File: picture.File, Width: int32(picture.Width), Height: int32(picture.Height), Bytes: picture.Bytes,
 		}, s.MediaQuota)
 		if err != nil {
@@ -271,7 +271,7 @@ func (s *Server) moveImage(w http.ResponseWriter, r *http.Request, id imageID) e
 	}
 	position := required(body, "position", parseInteger)
 	body.rejectUnknown()
-	image, err := s.Catalog.MoveImage(r.Context(), actor(r), id.product, id.image, position, body.errs)
+	image, err := s.catalog(r).MoveImage(r.Context(), actor(r), id.product, id.image, position, body.errs)
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (s *Server) moveImage(w http.ResponseWriter, r *http.Request, id imageID) e
 
 // removeImage handles DELETE /api/products/{id}/images/{image_id}.
 func (s *Server) removeImage(w http.ResponseWriter, r *http.Request, id imageID) error {
-	if err := s.Catalog.RemoveImage(r.Context(), actor(r), id.product, id.image); err != nil {
+	if err := s.catalog(r).RemoveImage(r.Context(), actor(r), id.product, id.image); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

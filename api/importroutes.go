@@ -128,7 +128,7 @@ func (s *Server) listImports(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	list, err := s.Imports.List(r.Context(), tenant(r), page)
+	list, err := s.imports(r).List(r.Context(), tenant(r), page)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *Server) createImport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := s.Imports.Create(r.Context(), principal(r).Tenant, s.keyActor(r), form)
+	id, err := s.imports(r).Create(r.Context(), principal(r).Tenant, s.keyActor(r), form)
 	switch {
 	case errors.Is(err, imports.ErrForm):
 		return &apiError{
@@ -168,7 +168,7 @@ func readForm(r *http.Request) (*imports.Form, error) {
 
 // acceptImport sends 202 with the import. An instance does the work in the background.
 func (s *Server) acceptImport(w http.ResponseWriter, r *http.Request, id int64) error {
-	i, err := s.Imports.Get(r.Context(), tenant(r), id)
+	i, err := s.imports(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *Server) acceptImport(w http.ResponseWriter, r *http.Request, id int64) 
 
 // showImport handles GET /api/imports/{id}.
 func (s *Server) showImport(w http.ResponseWriter, r *http.Request, id int64) error {
-	i, err := s.Imports.Get(r.Context(), tenant(r), id)
+	i, err := s.imports(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *Server) configureImport(w http.ResponseWriter, r *http.Request, id int6
 	if err != nil {
 		return err
 	}
-	i, err := s.Imports.Get(r.Context(), tenant(r), id)
+	i, err := s.imports(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (s *Server) configureImport(w http.ResponseWriter, r *http.Request, id int6
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Imports.Configure(r.Context(), tenant(r), id, settings); err != nil {
+	if err := s.imports(r).Configure(r.Context(), tenant(r), id, settings); err != nil {
 		return err
 	}
 	return s.acceptImport(w, r, id)
@@ -281,7 +281,7 @@ func (s *Server) listImportRows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f.Hides = hiddenKinds(r)
-	rows, err := s.Imports.Rows(r.Context(), tenant(r), id, f)
+	rows, err := s.imports(r).Rows(r.Context(), tenant(r), id, f)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (s *Server) exportRefused(w http.ResponseWriter, r *http.Request, id int64)
 	if err := checkPermission(principal(r), keys.CustomersRead); err != nil {
 		return err
 	}
-	i, err := s.Imports.Get(r.Context(), tenant(r), id)
+	i, err := s.imports(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (s *Server) exportRefused(w http.ResponseWriter, r *http.Request, id int64)
 		}
 	}
 	return file.readAhead(r, func(ctx context.Context, to io.Writer) error {
-		if err := s.Imports.WriteRefused(ctx, tenant(r), i, to); err != nil {
+		if err := s.imports(r).WriteRefused(ctx, tenant(r), i, to); err != nil {
 			return fmt.Errorf("write the refused rows of import %d: %w", id, err)
 		}
 		return nil
@@ -359,7 +359,7 @@ func (s *Server) applyImport(w http.ResponseWriter, r *http.Request, id int64) e
 	if err != nil {
 		return err
 	}
-	if err := s.Imports.Apply(r.Context(), tenant(r), s.keyActor(r), id, skipChanged); err != nil {
+	if err := s.imports(r).Apply(r.Context(), tenant(r), s.keyActor(r), id, skipChanged); err != nil {
 		return err
 	}
 	return s.acceptImport(w, r, id)
@@ -378,12 +378,12 @@ func readFlag(r *http.Request, name string) (bool, error) {
 
 // cancelImport handles POST /api/imports/{id}/cancel.
 func (s *Server) cancelImport(w http.ResponseWriter, r *http.Request, id int64) error {
-	return s.changeImport(w, r, id, s.Imports.Cancel)
+	return s.changeImport(w, r, id, s.imports(r).Cancel)
 }
 
 // undoImport handles POST /api/imports/{id}/undo.
 func (s *Server) undoImport(w http.ResponseWriter, r *http.Request, id int64) error {
-	return s.changeImport(w, r, id, s.Imports.Undo)
+	return s.changeImport(w, r, id, s.imports(r).Undo)
 }
 
 // changeImport handles a route without fields that changes the state of an import.

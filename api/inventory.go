@@ -55,7 +55,7 @@ func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request, id int6
 	}
 	body.ignore("id", "category", "seller", "images", "created_at", "updated_at", "adjustment")
 	body.rejectUnknown()
-	p, entry, err := s.Catalog.Adjust(r.Context(), actor(r), id, request, body.errs)
+	p, entry, err := s.catalog(r).Adjust(r.Context(), actor(r), id, request, body.errs)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Server) listAdjustments(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	page, err := s.Catalog.Adjustments(r.Context(), tenant(r), id, f)
+	page, err := s.catalog(r).Adjustments(r.Context(), tenant(r), id, f)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ type warehouseJSON struct {
 // showInventory handles GET /api/products/{id}/inventory, the stock of a product by
 // warehouse.
 func (s *Server) showInventory(w http.ResponseWriter, r *http.Request, id int64) error {
-	held, err := s.Catalog.Inventory(r.Context(), tenant(r), id)
+	held, err := s.catalog(r).Inventory(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}

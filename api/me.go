@@ -46,7 +46,7 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := principal(r)
-	quota, err := tenants.ReadQuota(r.Context(), s.DB, p.Tenant.ID)
+	quota, err := tenants.ReadQuota(r.Context(), stateOf(r).db, p.Tenant.ID)
 	if err != nil {
 		return err
 	}

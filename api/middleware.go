@@ -17,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/spool"
 )
@@ -29,6 +30,7 @@ type requestState struct {
 	tenant    tenancy.ID      // of the key or the page; 0 without one
 	limit     rateLimit
 	ticket    *limits.Ticket // nil before it is admitted
+	db        *db.DB         // what the handler works on: see Server.database and Server.claim
 	body      *spool.Spool   // nil without a body
 	err       error          // the cause of an error response, for the log
 	code      Code           // of an error response

@@ -186,7 +186,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	orders, err := s.Sales.List(r.Context(), tenant(r), f)
+	orders, err := s.sales(r).List(r.Context(), tenant(r), f)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (q *query) orders(r *http.Request) (f sales.Filter, err error) {
 
 // showOrder handles GET /api/orders/{number}.
 func (s *Server) showOrder(w http.ResponseWriter, r *http.Request, number string) error {
-	o, err := s.Sales.Order(r.Context(), tenant(r), number)
+	o, err := s.sales(r).Order(r.Context(), tenant(r), number)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, created, err := s.Sales.WithStock(actor(r)).Create(r.Context(), tenant(r), body.order())
+	o, created, err := s.sales(r).WithStock(actor(r)).Create(r.Context(), tenant(r), body.order())
 	if err != nil {
 		return err
 	}
@@ -340,7 +340,7 @@ func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request, number stri
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	o, err := s.Sales.WithStock(actor(r)).Cancel(r.Context(), tenant(r), number, at)
+	o, err := s.sales(r).WithStock(actor(r)).Cancel(r.Context(), tenant(r), number, at)
 	if err != nil {
 		return err
 	}

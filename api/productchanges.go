@@ -38,13 +38,13 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	}
 	first := filter
 	first.Page = paging.Page{Number: 1, PerPage: 1}
-	list, err := s.Catalog.List(r.Context(), tenant(r), first)
+	list, err := s.catalog(r).List(r.Context(), tenant(r), first)
 	if err != nil {
 		return err
 	}
 	title := shorten(change.String(), 200) + " (" + shorten(text, 200) + ")"
 	title = strings.ToUpper(title[:1]) + title[1:]
-	id, err := s.Changes.Create(r.Context(), tenant(r), s.keyActor(r), title, filter, change)
+	id, err := s.changes(r).Create(r.Context(), tenant(r), s.keyActor(r), title, filter, change)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 
 // checkSet adds the errors of the values that a change sets to those of the body.
 func (s *Server) checkSet(r *http.Request, body *object, c catalog.Change) error {
-	err := s.Catalog.CheckChange(r.Context(), tenant(r), c)
+	err := s.catalog(r).CheckChange(r.Context(), tenant(r), c)
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	if !isInvalid {
 		return err

@@ -81,7 +81,7 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.Catalog.List(r.Context(), tenant(r), f)
+	page, err := s.catalog(r).List(r.Context(), tenant(r), f)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request, id int64) e
 	if err != nil {
 		return err
 	}
-	p, err := s.Catalog.Product(r.Context(), tenant(r), id)
+	p, err := s.catalog(r).Product(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request, sku st
 	if err != nil {
 		return err
 	}
-	p, err := s.Catalog.ProductBySKU(r.Context(), tenant(r), sku)
+	p, err := s.catalog(r).ProductBySKU(r.Context(), tenant(r), sku)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.Catalog.Create(r.Context(), actor(r), c, invalid)
+	p, err := s.catalog(r).Create(r.Context(), actor(r), c, invalid)
 	if err != nil {
 		return err
 	}
@@ -211,12 +211,12 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 
 // replaceProduct handles PUT /api/products/{id}. An absent field gets its default.
 func (s *Server) replaceProduct(w http.ResponseWriter, r *http.Request, id int64) error {
-	return s.updateProduct(w, r, id, s.Catalog.Replace)
+	return s.updateProduct(w, r, id, s.catalog(r).Replace)
 }
 
 // patchProduct handles PATCH /api/products/{id}. An absent field keeps its value.
 func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request, id int64) error {
-	return s.updateProduct(w, r, id, s.Catalog.Patch)
+	return s.updateProduct(w, r, id, s.catalog(r).Patch)
 }
 
 // updateFunc is the signature of catalog.Store.Replace and Patch.
@@ -246,7 +246,7 @@ func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request, id int64)
 	if err != nil {
 		return err
 	}
-	if err := s.Catalog.Delete(r.Context(), actor(r), id, precondition); err != nil {
+	if err := s.catalog(r).Delete(r.Context(), actor(r), id, precondition); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -37,7 +37,7 @@ func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	references, err := s.Catalog.References(r.Context(), tenant(r), s.kind, search, order, page)
+	references, err := s.catalog(r).References(r.Context(), tenant(r), s.kind, search, order, page)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s references) list(w http.ResponseWriter, r *http.Request) error {
 
 // show handles GET on one reference.
 func (s references) show(w http.ResponseWriter, r *http.Request, id int64) error {
-	one, err := s.Catalog.Reference(r.Context(), tenant(r), s.kind, id)
+	one, err := s.catalog(r).Reference(r.Context(), tenant(r), s.kind, id)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s references) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	one, err := s.Catalog.CreateReference(r.Context(), tenant(r), s.kind, name, invalid)
+	one, err := s.catalog(r).CreateReference(r.Context(), tenant(r), s.kind, name, invalid)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s references) rename(w http.ResponseWriter, r *http.Request, id int64) err
 	if err != nil {
 		return err
 	}
-	one, err := s.Catalog.RenameReference(r.Context(), tenant(r), s.kind, id, name, invalid)
+	one, err := s.catalog(r).RenameReference(r.Context(), tenant(r), s.kind, id, name, invalid)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s references) rename(w http.ResponseWriter, r *http.Request, id int64) err
 
 // remove handles DELETE on one reference.
 func (s references) remove(w http.ResponseWriter, r *http.Request, id int64) error {
-	if err := s.Catalog.DeleteReference(r.Context(), tenant(r), s.kind, id); err != nil {
+	if err := s.catalog(r).DeleteReference(r.Context(), tenant(r), s.kind, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -20,14 +20,14 @@ func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request, number stri
 	if err != nil {
 		return err
 	}
-	results, err := s.Sales.WithStock(actor(r)).Refund(r.Context(), tenant(r), []sales.RefundRow{body.refund(number)})
+	results, err := s.sales(r).WithStock(actor(r)).Refund(r.Context(), tenant(r), []sales.RefundRow{body.refund(number)})
 	if err != nil {
 		return err
 	}
 	if err := results[0].Err; err != nil {
 		return err
 	}
-	o, err := s.Sales.Order(r.Context(), tenant(r), number)
+	o, err := s.sales(r).Order(r.Context(), tenant(r), number)
 	if err != nil {
 		return err
 	}

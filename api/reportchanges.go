@@ -48,7 +48,7 @@ func (s *Server) reportChanges(w http.ResponseWriter, r *http.Request) error {
 	meta := changesMeta{HasMore: true}
 	for begin := time.Now(); meta.HasMore && len(found) < limit && time.Since(begin) < maxDataTime; {
 		read.Limit = limit - len(found)
-		page, err := s.Feed.Read(r.Context(), tenant(r), read)
+		page, err := s.feed(r).Read(r.Context(), tenant(r), read)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Server) changesSince(r *http.Request, q *query) (read feed.Query, err e
 		return read, err
 	}
 	if !continues {
-		after, err = s.Feed.Since(r.Context(), tenant(r), *since)
+		after, err = s.feed(r).Since(r.Context(), tenant(r), *since)
 		if errors.Is(err, feed.ErrExpired) {
 			return read, &apiError{
 				code: CursorExpired, message: "Changes are no longer kept for that long. Send a later time as since.", cause: err,
@@ -126,7 +126,7 @@ func (s *Server) daysOfChanges(r *http.Request, entries []feed.Entry) ([]changed
 			refundIDs = append(refundIDs, e.ID)
 		}
 	}
-	orders, refunds, err := s.Sales.DaysOfFacts(r.Context(), tenant(r), distinct(numbers), integers(refundIDs))
+	orders, refunds, err := s.sales(r).DaysOfFacts(r.Context(), tenant(r), distinct(numbers), integers(refundIDs))
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (s *Server) summaryFile(r *http.Request, params *query) (reportFile, error)
 	q, err := params.summary(r)
 	t := principal(r).Tenant
 	return reportFile{q.Range, func(ctx context.Context, format string) ([]export.Sheet, error) {
-		summary, err := s.Reports.Summary(ctx, t, q)
+		summary, err := s.reports(r).Summary(ctx, t, q)
 		if format == csvFormat {
 			return []export.Sheet{export.Days(summary)}, err
 		}
@@ -55,7 +55,7 @@ func (s *Server) productsFile(r *http.Request, params *query) (reportFile, error
 	t := principal(r).Tenant
 	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Products(func(write func(reports.ProductSums) error) error {
-			return s.Reports.WalkProducts(ctx, t, q, write)
+			return s.reports(r).WalkProducts(ctx, t, q, write)
 		})}, nil
 	}}, err
 }
@@ -64,7 +64,7 @@ func (s *Server) channelsFile(r *http.Request, params *query) (reportFile, error
 	q, err := params.channels(r)
 	t := principal(r).Tenant
 	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
-		channels, err := s.Reports.Channels(ctx, t, q)
+		channels, err := s.reports(r).Channels(ctx, t, q)
 		return []export.Sheet{export.Channels(channels)}, err
 	}}, err
 }
@@ -74,7 +74,7 @@ func (s *Server) customersFile(r *http.Request, params *query) (reportFile, erro
 	t, withNames := principal(r).Tenant, canReadCustomers(r)
 	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Customers(func(write func(reports.CustomerSums) error) error {
-			return s.Reports.WalkCustomers(ctx, t, q, write)
+			return s.reports(r).WalkCustomers(ctx, t, q, write)
 		}, withNames)}, nil
 	}}, err
 }

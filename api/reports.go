@@ -151,7 +151,7 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Summary, func(summary reports.Summary) jsonObject {
+	return writeReport(w, r, q, s.reports(r).Summary, func(summary reports.Summary) jsonObject {
 		explain := explainShape(summary.Explain, map[string]string{
 			"summary": "data.summary", "comparison": "data.comparison",
 			"by_channel": "data.by_channel", "daily_breakdown": "data.daily_breakdown",
@@ -175,7 +175,7 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Products, func(products reports.Products) jsonObject {
+	return writeReport(w, r, q, s.reports(r).Products, func(products reports.Products) jsonObject {
 		rows := arrayFrom(products.Rows, func(p reports.ProductSums) jsonObject {
 			return jsonObject{
 				{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name},
@@ -200,7 +200,7 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) jsonObject {
+	return writeReport(w, r, q, s.reports(r).Channels, func(channels reports.Channels) jsonObject {
 		meta := reportMeta(r, q.Range, channels.Zone, channels.ChangedAt, figures{reports.ChannelColumns, channels.Total})
 		isComparable := channels.Compared.Comparable
 		if previous := channels.Previous; previous != nil {
@@ -277,7 +277,7 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Customers, func(customers reports.Customers) jsonObject {
+	return writeReport(w, r, q, s.reports(r).Customers, func(customers reports.Customers) jsonObject {
 		return envelope(customersShape(customers, q.Range, canReadCustomers(r)),
 			jsonField{"meta", append(pageMeta(page, customers.Customers), changedMeta(customers.ChangedAt))},
 			explainShape(customers.Explain, map[string]string{"summary": "data.summary", "rows": "data.customers"}))
@@ -316,7 +316,7 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Custom, func(custom reports.Custom) jsonObject {
+	return writeReport(w, r, q, s.reports(r).Custom, func(custom reports.Custom) jsonObject {
 		return envelope(customShape(custom, q), jsonField{"meta", jsonObject{changedMeta(custom.ChangedAt)}},
 			explainShape(custom.Explain, map[string]string{"rows": "data.rows", "totals": "data.totals"}))
 	})
@@ -368,7 +368,7 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, period, s.Reports.Reconcile, func(result reports.Reconciliation) jsonObject {
+	return writeReport(w, r, period, s.reports(r).Reconcile, func(result reports.Reconciliation) jsonObject {
 		return envelope(jsonObject{
 			{"period", periodShape(period)}, {"timezone", result.Zone}, {"currency", principal(r).Tenant.Currency},
 			{"balanced", result.Balanced}, {"figures", arrayFrom(result.Figures, reconciledShape)},

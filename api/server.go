@@ -354,12 +354,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 			delay = 0
 		}
 		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(delay, cancel) })()
-		switch {
-		case r.permission != noKey && r.class().Reads():
-			ctx = s.DB.Reading(ctx)
-		case r.permission != noKey:
-			ctx = db.ByKey(ctx, principal(req).KeyID)
-		}
+		stateOf(req).db = s.database(req, r)
 		err := handle(w, req.WithContext(ctx))
 		if ctx.Err() != nil && db.SQLState(err) == db.QueryCanceled {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -381,6 +376,27 @@ func (s *Server) routeHandler(r route) http.Handler {
 		return s.admit(w, req, ticket, r.bodyLimit(s.limits), withDeadline)
 	})
 }
+
+// database returns what the handler of a route works on: a reader of replicas if it only reads, otherwise the primary,
+// where changes have the key of the request.
+func (s *Server) database(r *http.Request, of route) *db.DB {
+	switch {
+	case of.permission == noKey:
+		return s.DB
+	case of.class().Reads():
+		return s.DB.Reading()
+	}
+	return s.DB.ByKey(principal(r).KeyID)
+}
+
+// These return the stores that work on the database of a request.
+func (s *Server) catalog(r *http.Request) *catalog.Store   { return s.Catalog.On(stateOf(r).db) }
+func (s *Server) sales(r *http.Request) *sales.Store       { return s.Sales.On(stateOf(r).db) }
+func (s *Server) reports(r *http.Request) *reports.Store   { return s.Reports.On(stateOf(r).db) }
+func (s *Server) feed(r *http.Request) *feed.Store         { return s.Feed.On(stateOf(r).db) }
+func (s *Server) webhooks(r *http.Request) *webhooks.Store { return s.Webhooks.On(stateOf(r).db) }
+func (s *Server) imports(r *http.Request) *imports.Jobs    { return s.Imports.On(stateOf(r).db) }
+func (s *Server) changes(r *http.Request) *imports.Changes { return s.Changes.On(stateOf(r).db) }
 
 func checkPermission(p *keys.Principal, required keys.Permission) error {
 	switch {

@@ -45,7 +45,7 @@ func (s *Server) showUsage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	tenant := principal(r).Tenant
-	report, err := usage.Read(r.Context(), s.DB, tenant, asked)
+	report, err := usage.Read(r.Context(), stateOf(r).db, tenant, asked)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	list, err := s.Webhooks.List(r.Context(), tenant(r), page)
+	list, err := s.webhooks(r).List(r.Context(), tenant(r), page)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request) error {
 
 // showWebhook handles GET /api/webhooks/{id}.
 func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id int64) error {
-	hook, err := s.Webhooks.Get(r.Context(), tenant(r), id)
+	hook, err := s.webhooks(r).Get(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	hook, err := s.Webhooks.Create(r.Context(), tenant(r), s.keyActor(r), f, invalid)
+	hook, err := s.webhooks(r).Create(r.Context(), tenant(r), s.keyActor(r), f, invalid)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, id int64)
 			return err
 		}
 	}
-	hook, err := s.Webhooks.Change(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id, f, invalid)
+	hook, err := s.webhooks(r).Change(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id, f, invalid)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, id int64)
 
 // deleteWebhook handles DELETE /api/webhooks/{id}.
 func (s *Server) deleteWebhook(w http.ResponseWriter, r *http.Request, id int64) error {
-	if err := s.Webhooks.Delete(r.Context(), tenant(r), s.keyActor(r), id); err != nil {
+	if err := s.webhooks(r).Delete(r.Context(), tenant(r), s.keyActor(r), id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -206,7 +206,7 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request, id int64)
 	if err := readNoFields(r); err != nil {
 		return err
 	}
-	hook, err := s.Webhooks.Rotate(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id)
+	hook, err := s.webhooks(r).Rotate(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, id int64)
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	hook, err := s.Webhooks.Replay(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id, after)
+	hook, err := s.webhooks(r).Replay(r.Context(), tenant(r), s.keyActor(r), mayRead(r), id, after)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, id int64) e
 	if err := readNoFields(r); err != nil {
 		return err
 	}
-	d, err := s.Webhooks.Test(r.Context(), tenant(r), mayRead(r), id)
+	d, err := s.webhooks(r).Test(r.Context(), tenant(r), mayRead(r), id)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	found, err := s.Webhooks.Deliveries(r.Context(), tenant(r), id, before, limit+1)
+	found, err := s.webhooks(r).Deliveries(r.Context(), tenant(r), id, before, limit+1)
 	if err != nil {
 		return err
 	}

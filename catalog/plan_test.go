@@ -95,17 +95,18 @@ func namesOf(kind catalog.Kind, rows []catalog.PlanRow) (names []string) {
 	return names
 }
 
-// apply applies a plan in a shared transaction, after a round trip of everything through JSON.
+// apply applies a plan in one transaction, after a round trip of everything through JSON.
 func (s shop) apply(t testing.TB, rows []catalog.PlanRow, planned []catalog.Planned) (p importPlan) {
 	t.Helper()
-	ctx, tx, err := s.database.DB.Begin(t.Context(), s.by.Tenant, noQueries)
+	tx, err := s.database.DB.Begin(t.Context(), s.by.Tenant, noQueries)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context())
 	p.references = map[catalog.Kind][]catalog.ReferenceUndo{}
 	for _, kind := range kinds {
-		if p.references[kind], err = s.ApplyReferences(ctx, s.by.Tenant, kind, namesOf(kind, rows), nil); err != nil {
+		names := namesOf(kind, rows)
+		if p.references[kind], err = s.On(tx).ApplyReferences(t.Context(), s.by.Tenant, kind, names, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,9 +118,9 @@ func (s shop) apply(t testing.TB, rows []catalog.PlanRow, planned []catalog.Plan
 			toApply = append(toApply, row)
 		}
 	}
-	p.applied, err = s.ApplyProducts(ctx, s.by, toApply)
+	p.applied, err = s.On(tx).ApplyProducts(t.Context(), s.by, toApply)
 	if err == nil {
-		err = tx.Commit(ctx, noQueries)
+		err = tx.Commit(t.Context(), noQueries)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -148,21 +149,21 @@ func stored[T any](t testing.TB, value T) (read T) {
 
 func (s shop) undo(t testing.TB, p importPlan) (kept []tenancy.Kept) {
 	t.Helper()
-	ctx, tx, err := s.database.DB.Begin(t.Context(), s.by.Tenant, noQueries)
+	tx, err := s.database.DB.Begin(t.Context(), s.by.Tenant, noQueries)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context())
-	kept, err = s.UndoProducts(ctx, s.by, p.undo)
+	kept, err = s.On(tx).UndoProducts(t.Context(), s.by, p.undo)
 	for _, kind := range kinds {
 		if err == nil {
 			var more []tenancy.Kept
-			more, err = s.UndoReferences(ctx, s.by.Tenant, kind, p.references[kind])
+			more, err = s.On(tx).UndoReferences(t.Context(), s.by.Tenant, kind, p.references[kind])
 			kept = append(kept, more...)
 		}
 	}
 	if err == nil {
-		err = tx.Commit(ctx, noQueries)
+		err = tx.Commit(t.Context(), noQueries)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -573,5 +574,5 @@ func TestAPlanShowsOldAndNew(t *testing.T) {
 	}
 }
 
-// noQueries adds nothing to the batch of a shared transaction.
+// noQueries adds nothing to the batch of a transaction.
 func noQueries(*pgx.Batch) {}

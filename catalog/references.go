@@ -201,7 +201,7 @@ func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int6
 	return tenancy.InUse(uses.Count, "product", name)
 }
 
-// DefaultWarehouse returns the default warehouse, and whether a product or stock is in it. In a shared transaction no
+// DefaultWarehouse returns the default warehouse, and whether a product or stock is in it. In a transaction of Begin no
 // other one can use it from then on.
 func (s *Store) DefaultWarehouse(ctx context.Context, tenant tenancy.ID) (w Reference, used bool, err error) {
 	if _, err := s.db.Exec(ctx, tenant,

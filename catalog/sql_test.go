@@ -179,9 +179,9 @@ func TestTheSQLOfLists(t *testing.T) {
 		f := catalog.Filter{Tag: "tag 3", Order: paging.Order{By: "name"}}
 		return catalog.New(db).Walk(t.Context(), tenant, f, ignore)
 	})
-	golden.Check(t, "archive", dbtest.Reads(14*5000, "products_pkey"), func(db *db.DB) error {
-		store := catalog.New(db)
-		return db.InSnapshot(t.Context(), tenant, time.Minute, func(ctx context.Context) error {
+	golden.Check(t, "archive", dbtest.Reads(14*5000, "products_pkey"), func(d *db.DB) error {
+		return d.InSnapshot(t.Context(), tenant, time.Minute, func(ctx context.Context, tx *db.DB) error {
+			store := catalog.New(tx)
 			return errors.Join(
 				store.EachReference(ctx, tenant, catalog.Warehouses, func(catalog.Reference) error { return nil }),
 				store.EachProduct(ctx, tenant, func(catalog.Product) error { return nil }),

@@ -152,7 +152,7 @@ func TestAnAdjustmentIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	p := s.mustCreate(t, "A", quantity(10))
-	ctx, tx, err := s.database.DB.Begin(t.Context(), s.by.Tenant, func(*pgx.Batch) {})
+	tx, err := s.database.DB.Begin(t.Context(), s.by.Tenant, func(*pgx.Batch) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +160,12 @@ func TestAnAdjustmentIsRecordedOnce(t *testing.T) {
 	for _, r := range []catalog.AdjustRequest{
 		adjustment("add", 1), adjustment("remove", 2), adjustment("remove", 99), adjustment("set", 3),
 	} {
-		_, _, err := s.Adjust(ctx, s.by, p.ID, r, nil)
+		_, _, err := s.On(tx).Adjust(t.Context(), s.by, p.ID, r, nil)
 		if err != nil && !errors.Is(err, catalog.ErrInsufficientStock) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Patch(ctx, s.by, p.ID, nil, catalog.Changes{Name: catalog.Value("B")}, nil); err != nil {
+	if _, err := s.On(tx).Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{Name: catalog.Value("B")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {

@@ -85,6 +85,9 @@ type Store struct {
 // New returns a Store that hashes new keys under the first of the peppers.
 func New(db *db.DB, peppers Peppers) *Store { return &Store{db.Central(), peppers} }
 
+// On returns the store that works on d.
+func (s *Store) On(d *db.DB) *Store { return New(d, s.peppers) }
+
 const keyColumns = `
 	id, name, permissions, prefix, last4, created_by, created_at, expires_at, revoked_at, replaced_by, last_used_at`
 

@@ -151,7 +151,7 @@ func (c *customersOfFacts) result() (customers Customers, withoutOrder Sums) {
 func (s *Store) WalkCustomers(
 	ctx context.Context, t tenants.Tenant, q CustomersQuery, f func(CustomerSums) error,
 ) error {
-	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
+	s.db.StayOnPrimary() // if a replica failed, f would get rows again
 	_, err := s.run(ctx, t, db.CustomPlan, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		sql := fill(customerSumsSQL+allCustomersSQL, b.customerFragments(q, &args))

@@ -163,7 +163,7 @@ func (s *pageScan) page() (soldIDs []int64, skipped int64) {
 func (s *Store) WalkProducts(
 	ctx context.Context, t tenants.Tenant, q ProductsQuery, f func(ProductSums) error,
 ) error {
-	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
+	s.db.StayOnPrimary() // if a replica failed, f would get rows again
 	_, err := s.run(ctx, t, db.CustomPlan, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		// Sorting so many groups takes half the time of hashing them, and less memory. A sort on disk takes twice as

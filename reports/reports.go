@@ -69,6 +69,13 @@ func New(db *db.DB) *Store {
 	return &Store{db: db, maxSoldIDs: maxSoldIDs, overviews: newOverviewCache()}
 }
 
+// On returns the store that works on d.
+func (s *Store) On(d *db.DB) *Store {
+	on := *s
+	on.db = d
+	return &on
+}
+
 // batch holds the queries of one report. They read one snapshot of one tenant.
 type batch struct {
 	*pgx.Batch

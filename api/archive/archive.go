@@ -107,8 +107,8 @@ func (w *Writer) WriteRows(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-func (w *Writer) writeFiles(ctx context.Context) error {
-	products, orders := catalog.New(w.DB), sales.New(w.DB)
+func (w *Writer) writeFiles(ctx context.Context, d *db.DB) error {
+	products, orders := catalog.New(d), sales.New(d)
 	for _, write := range []func() error{
 		func() error { return w.references(ctx, products, catalog.Categories, export.CategoryFile.Archive) },
 		func() error { return w.references(ctx, products, catalog.Sellers, export.SellerFile.Archive) },

@@ -27,9 +27,15 @@ type Importer struct {
 
 // NewImporter returns an importer into db, and of pictures into their storage.
 func NewImporter(db *db.DB, p Pictures) *Importer {
-	m := &Importer{Pictures: p, db: db, catalog: catalog.New(db), sales: sales.New(db), maxRows: maxPartRows}
-	m.kinds = m.rowKinds()
-	return m
+	return (&Importer{Pictures: p, maxRows: maxPartRows}).on(db)
+}
+
+// on returns the importer that works on d.
+func (m *Importer) on(d *db.DB) *Importer {
+	on := *m
+	on.db, on.catalog, on.sales = d, catalog.New(d), sales.New(d)
+	on.kinds = on.rowKinds()
+	return &on
 }
 
 // Rules implements changeplan.Kind.
@@ -37,8 +43,8 @@ func (m *Importer) Rules() changeplan.Rules {
 	return changeplan.Rules{
 		UndoDays: 7, MaxUnfinished: 3, TooMany: "Three imports are unfinished. Apply or cancel one of them.",
 		KeepsFiles: true,
-		Release: func(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
-			return media.ReleasePlan(ctx, m.db, tenant, reservedUntil(plan.CreatedAt))
+		Release: func(ctx context.Context, d *db.DB, tenant tenancy.ID, plan changeplan.Plan) error {
+			return media.ReleasePlan(ctx, d, tenant, reservedUntil(plan.CreatedAt))
 		},
 	}
 }
@@ -160,8 +166,9 @@ func sameVersion(a, b *catalog.Version) bool {
 
 // Apply applies the rows of a part. Rows that something else has changed are refused.
 func (m *Importer) Apply(
-	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, stored changeplan.Part,
+	ctx context.Context, tx *db.DB, tenant tenancy.ID, plan changeplan.Plan, stored changeplan.Part,
 ) (changeplan.Result, error) {
+	m = m.on(tx)
 	if stored.Part == 0 {
 		if err := m.remember(ctx, tenant, plan); err != nil {
 			return changeplan.Result{}, err
@@ -209,8 +216,9 @@ func (r partResult) encode(counts changeplan.Counts) (changeplan.Result, error) 
 
 // Undo undoes the rows of a part, except those that something else has changed since.
 func (m *Importer) Undo(
-	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, stored changeplan.Part,
+	ctx context.Context, tx *db.DB, tenant tenancy.ID, plan changeplan.Plan, stored changeplan.Part,
 ) (changeplan.Result, error) {
+	m = m.on(tx)
 	applied, err := decodeResult(stored)
 	if err == nil && stored.Part == 0 {
 		err = m.forget(ctx, tenant, plan)

@@ -49,7 +49,6 @@ const errErased changeplan.Failure = "A customer was erased before the files wer
 func EraseCustomer(
 	ctx context.Context, pool *db.DB, tenant tenancy.ID, by tenancy.Actor, id string, wait time.Duration,
 ) (done bool, err error) {
-	pool.StayOnPrimary(ctx)
 	plans := changeplan.New(pool, Kinds(pool, Pictures{}))
 	// The names are known only as long as the customer has them. The plan of the erasure keeps them in its file, which is
 	// deleted when it ends. A call after that continues it.
@@ -198,12 +197,16 @@ func (erasure) Changed(context.Context, tenancy.ID, changeplan.Plan, changeplan.
 }
 
 // Apply implements changeplan.Kind.
-func (erasure) Apply(context.Context, tenancy.ID, changeplan.Plan, changeplan.Part) (r changeplan.Result, err error) {
+func (erasure) Apply(
+	context.Context, *db.DB, tenancy.ID, changeplan.Plan, changeplan.Part,
+) (r changeplan.Result, err error) {
 	return r, errNotApplied
 }
 
 // Undo implements changeplan.Kind.
-func (erasure) Undo(context.Context, tenancy.ID, changeplan.Plan, changeplan.Part) (r changeplan.Result, err error) {
+func (erasure) Undo(
+	context.Context, *db.DB, tenancy.ID, changeplan.Plan, changeplan.Part,
+) (r changeplan.Result, err error) {
 	return r, errNotApplied
 }
 

@@ -27,7 +27,7 @@ func (p *Handler) showAudit(w http.ResponseWriter, r *http.Request, u user) erro
 		}
 	}
 	number := pageNumber(r)
-	entries, total, err := tenants.AuditLog(r.Context(), p.DB, u.Tenant.ID, page.Filter, number, auditPerPage)
+	entries, total, err := tenants.AuditLog(r.Context(), u.db, u.Tenant.ID, page.Filter, number, auditPerPage)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ type customersPage struct {
 func (p *Handler) showCustomers(w http.ResponseWriter, r *http.Request, u user) error {
 	page := customersPage{Search: filterText(r, "search")}
 	at := paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	customers, err := p.Sales.ListCustomers(r.Context(), u.Tenant.ID, sales.CustomerFilter{Search: page.Search, Page: at})
+	filter := sales.CustomerFilter{Search: page.Search, Page: at}
+	customers, err := p.Sales.On(u.db).ListCustomers(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (p *Handler) exportCustomers(format string) handler {
 		}
 		return p.Send(w, r, "customers", format, func(ctx context.Context) export.Sheet {
 			return export.CustomerFile.List(func(write func(sales.StoredCustomer) error) error {
-				return p.Sales.WalkCustomers(ctx, u.Tenant.ID, filter, write)
+				return p.Sales.On(u.db).WalkCustomers(ctx, u.Tenant.ID, filter, write)
 			})
 		})
 	}
@@ -56,7 +57,7 @@ func (p *Handler) logExport(r *http.Request, u user, file string, filters ...str
 		return nil
 	}
 	used := slices.DeleteFunc(slices.Clone(filters), func(name string) bool { return r.FormValue(name) == "" })
-	return tenants.LogExport(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), file, used...)
+	return tenants.LogExport(r.Context(), u.db, u.Tenant.ID, p.by(r, u), file, used...)
 }
 
 // customerID returns the id in the path. It returns tenancy.ErrNotFound for text that PostgreSQL cannot store.
@@ -77,7 +78,7 @@ func (p *Handler) withCustomer(
 		if err != nil {
 			return err
 		}
-		customer, err := p.Sales.Customer(r.Context(), u.Tenant.ID, id)
+		customer, err := p.Sales.On(u.db).Customer(r.Context(), u.Tenant.ID, id)
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ type customerPage struct {
 // showCustomer shows a customer with its orders, including those that were cancelled.
 func (p *Handler) showCustomer(w http.ResponseWriter, r *http.Request, u user, customer sales.CustomerSales) error {
 	at := paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	orders, err := p.Sales.List(r.Context(), u.Tenant.ID, sales.Filter{
+	orders, err := p.Sales.On(u.db).List(r.Context(), u.Tenant.ID, sales.Filter{
 		Customer: customer.ID, Order: paging.Order{Descending: true}, Page: at,
 	})
 	if err != nil {
@@ -110,7 +111,7 @@ func (p *Handler) sendCustomer(w http.ResponseWriter, r *http.Request, u user) e
 	if err != nil {
 		return err
 	}
-	return p.SendCustomer(w, r, u.Tenant.ID, id, p.by(r, u))
+	return p.SendCustomer(w, r, u.db, u.Tenant.ID, id, p.by(r, u))
 }
 
 type erasePage struct {
@@ -132,7 +133,7 @@ func (p *Handler) eraseCustomer(w http.ResponseWriter, r *http.Request, u user, 
 		return p.show(w, http.StatusUnprocessableEntity, "customer-erase", u, page)
 	}
 	id := customer.ID
-	_, err := imports.EraseCustomer(r.Context(), p.DB, u.Tenant.ID, p.by(r, u), id, imports.EraseWait)
+	_, err := imports.EraseCustomer(r.Context(), u.db, u.Tenant.ID, p.by(r, u), id, imports.EraseWait)
 	if err != nil {
 		return err
 	}

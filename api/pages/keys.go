@@ -26,7 +26,7 @@ type keyRow struct {
 }
 
 func (p *Handler) listKeys(w http.ResponseWriter, r *http.Request, u user) error {
-	all, err := p.Keys.List(r.Context(), u.Tenant.ID)
+	all, err := p.Keys.On(u.db).List(r.Context(), u.Tenant.ID)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *Handler) createKey(w http.ResponseWriter, r *http.Request, u user) erro
 	if err := p.throttle(r, bucket{"k:" + u.Tenant.Slug, keyCreation}); err != nil {
 		return err
 	}
-	key, secret, err := p.Keys.Create(r.Context(), u.Tenant.ID, p.by(r, u), wanted)
+	key, secret, err := p.Keys.On(u.db).Create(r.Context(), u.Tenant.ID, p.by(r, u), wanted)
 	if errors.Is(err, keys.ErrTooMany) {
 		f.Errors[""] = tooManyKeys + "."
 		return p.show(w, http.StatusUnprocessableEntity, "key-new", u, f)
@@ -122,7 +122,7 @@ func (f form) newKey() keys.NewKey {
 // withKey passes the key whose id is in the URL to a handler.
 func (p *Handler) withKey(h func(http.ResponseWriter, *http.Request, user, keys.Key) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		all, err := p.Keys.List(r.Context(), u.Tenant.ID)
+		all, err := p.Keys.On(u.db).List(r.Context(), u.Tenant.ID)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (p *Handler) rollKey(w http.ResponseWriter, r *http.Request, u user, key ke
 		return err
 	}
 	overlap := page.duration("overlap", time.Hour)
-	successor, secret, err := p.Keys.Roll(r.Context(), u.Tenant.ID, p.by(r, u), key.ID, overlap)
+	successor, secret, err := p.Keys.On(u.db).Roll(r.Context(), u.Tenant.ID, p.by(r, u), key.ID, overlap)
 	_, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, keys.ErrEnded):
@@ -207,9 +207,9 @@ func (p *Handler) showRevoke(w http.ResponseWriter, r *http.Request, u user, key
 }
 
 func (p *Handler) revokeKey(w http.ResponseWriter, r *http.Request, u user) error {
-	revoke := p.Keys.Revoke
+	revoke := p.Keys.On(u.db).Revoke
 	if keepsWebhooks(r) {
-		revoke = p.Keys.RevokeAndKeep
+		revoke = p.Keys.On(u.db).RevokeAndKeep
 	}
 	if err := revoke(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
 		return err

@@ -30,6 +30,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/limits"
@@ -98,14 +99,16 @@ func newSite(t testing.TB, base string) *site {
 		Send: func(w http.ResponseWriter, r *http.Request, _, _ string, list func(context.Context) export.Sheet) error {
 			return export.CSV(w, list(r.Context()))
 		},
-		SendCustomer: func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string, _ tenancy.Actor) error {
+		SendCustomer: func(
+			w http.ResponseWriter, r *http.Request, _ *db.DB, tenant tenancy.ID, id string, _ tenancy.Actor,
+		) error {
 			customer, err := s.Sales.Customer(r.Context(), tenant, id)
 			if err == nil {
 				_, err = io.WriteString(w, customer.ID)
 			}
 			return err
 		},
-		SendArchive: func(w http.ResponseWriter, _ *http.Request, tenant tenants.Tenant, _ tenancy.Actor) error {
+		SendArchive: func(w http.ResponseWriter, _ *http.Request, _ *db.DB, tenant tenants.Tenant, _ tenancy.Actor) error {
 			_, err := io.WriteString(w, tenant.Slug)
 			return err
 		},

@@ -135,7 +135,7 @@ func (p *Handler) showOverview(w http.ResponseWriter, r *http.Request, u user) e
 	now := time.Now()
 	form, selected := readRange(r, tenancy.DayOf(now, u.Format.zone))
 	page := overviewPage{rangeForm: form, Format: u.Format, Range: selected}
-	overview, err := p.Reports.Overview(r.Context(), *u.Tenant, reports.OverviewQuery{
+	overview, err := p.Reports.On(u.db).Overview(r.Context(), *u.Tenant, reports.OverviewQuery{
 		Range: selected, Compare: form.Compare, Until: compareUntil(selected, now, u.Format.zone), Limit: overviewProducts,
 	})
 	if err != nil {
@@ -158,11 +158,11 @@ func (p *Handler) downloadOverview(w http.ResponseWriter, r *http.Request, u use
 	now := time.Now()
 	form, selected := readRange(r, tenancy.DayOf(now, u.Format.zone))
 	file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
-		summary, err := p.Reports.Summary(ctx, *u.Tenant, reports.SummaryQuery{
+		summary, err := p.Reports.On(u.db).Summary(ctx, *u.Tenant, reports.SummaryQuery{
 			Range: selected, Compare: form.Compare, Until: compareUntil(selected, now, u.Format.zone),
 		})
 		products := export.Products(func(write func(reports.ProductSums) error) error {
-			return p.Reports.WalkProducts(ctx, *u.Tenant, reports.ProductsQuery{Range: selected}, write)
+			return p.Reports.On(u.db).WalkProducts(ctx, *u.Tenant, reports.ProductsQuery{Range: selected}, write)
 		})
 		return append(export.Summary(summary, u.Tenant.Currency), products), err
 	})

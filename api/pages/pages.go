@@ -72,9 +72,10 @@ type Options struct {
 	// while the browser reads the file.
 	Send func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error
 	// SendCustomer sends all data about a customer as a JSON file, and adds the download to the audit log.
-	SendCustomer func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string, by tenancy.Actor) error
+	SendCustomer func(
+		w http.ResponseWriter, r *http.Request, d *db.DB, tenant tenancy.ID, id string, by tenancy.Actor) error
 	// SendArchive sends everything that a tenant owns as a ZIP file, and adds the download to the audit log.
-	SendArchive func(w http.ResponseWriter, r *http.Request, tenant tenants.Tenant, by tenancy.Actor) error
+	SendArchive func(w http.ResponseWriter, r *http.Request, d *db.DB, tenant tenants.Tenant, by tenancy.Actor) error
 }
 
 // Handler handles all requests under /settings. It is safe for concurrent use.
@@ -253,6 +254,7 @@ type user struct {
 	people.Session
 	token  people.Token
 	Format formatter
+	db     *db.DB // what the handler works on
 }
 
 // path returns the path of a page of the tenant.
@@ -322,7 +324,7 @@ func (p *Handler) run(w http.ResponseWriter, r *http.Request, u user, route rout
 			return err
 		}
 		if route.class.Reads() {
-			r = r.WithContext(p.DB.Reading(r.Context()))
+			u.db = p.DB.Reading()
 		}
 	}
 	return route.handle(w, r, u)
@@ -346,7 +348,7 @@ func (p *Handler) signedInUser(r *http.Request, slug string) (user, error) {
 		p.SignedIn(r, session.Tenant.ID)
 	}
 	format, err := newFormatter(r, session.Tenant)
-	return user{session, token, format}, err
+	return user{session, token, format, p.DB}, err
 }
 
 // notFound handles an unknown path, or an unsupported method. Members of the tenant in

@@ -20,17 +20,17 @@ import (
 // planKind has the handlers that the pages of imports and of plans share.
 type planKind struct {
 	*Handler
-	stored  func() changeplan.Plans
+	stored  func(user) changeplan.Plans
 	section string // of the path
 	page    string // the prefix of templates
 }
 
 func (p *Handler) imports() planKind {
-	return planKind{p, func() changeplan.Plans { return p.Imports.Plans }, "/imports/", "import"}
+	return planKind{p, func(u user) changeplan.Plans { return p.Imports.On(u.db).Plans }, "/imports/", "import"}
 }
 
 func (p *Handler) plans() planKind {
-	return planKind{p, func() changeplan.Plans { return p.Changes.Plans }, "/plans/", "plan"}
+	return planKind{p, func(u user) changeplan.Plans { return p.Changes.On(u.db).Plans }, "/plans/", "plan"}
 }
 
 // planPage is a plan, also an import, with some of its rows.
@@ -44,7 +44,7 @@ type planPage struct {
 
 // showProgress returns the state and the progress as JSON, for the script of the page.
 func (k planKind) showProgress(w http.ResponseWriter, r *http.Request, u user) error {
-	plan, err := k.stored().Get(r.Context(), u.Tenant.ID, pathID(r))
+	plan, err := k.stored(u).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -62,16 +62,16 @@ func (k planKind) showProgress(w http.ResponseWriter, r *http.Request, u user) e
 
 func (k planKind) apply(w http.ResponseWriter, r *http.Request, u user) error {
 	skip := r.PostFormValue("skip_changed") != ""
-	return k.after(w, r, u, k.stored().Apply(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r), skip))
+	return k.after(w, r, u, k.stored(u).Apply(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r), skip))
 }
 
 func (k planKind) cancel(w http.ResponseWriter, r *http.Request, u user) error {
-	return k.after(w, r, u, k.stored().Cancel(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+	return k.after(w, r, u, k.stored(u).Cancel(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
 }
 
 // showUndo asks for a confirmation.
 func (k planKind) showUndo(w http.ResponseWriter, r *http.Request, u user) error {
-	plan, err := k.stored().Get(r.Context(), u.Tenant.ID, pathID(r))
+	plan, err := k.stored(u).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (k planKind) showUndo(w http.ResponseWriter, r *http.Request, u user) error
 }
 
 func (k planKind) undo(w http.ResponseWriter, r *http.Request, u user) error {
-	return k.after(w, r, u, k.stored().Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+	return k.after(w, r, u, k.stored(u).Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
 }
 
 // after shows the import or the plan, in its new state if another tab, for example, has changed it.
@@ -94,7 +94,7 @@ func (k planKind) after(w http.ResponseWriter, r *http.Request, u user, err erro
 // showPlans lists the plans that change products.
 func (p *Handler) showPlans(w http.ResponseWriter, r *http.Request, u user) error {
 	number := pageNumber(r)
-	list, err := p.Changes.List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
+	list, err := p.Changes.On(u.db).List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p *planPage) filterActions(r *http.Request, f *changeplan.RowFilter, actio
 
 // showPlan shows the changes, the progress or the result of a plan.
 func (p *Handler) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
-	plan, err := p.Changes.Get(r.Context(), u.Tenant.ID, pathID(r))
+	plan, err := p.Changes.On(u.db).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *Handler) showPlan(w http.ResponseWriter, r *http.Request, u user) error
 	filter := changeplan.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
 	page.filterActions(r, &filter, planActions)
 	if !page.Running {
-		if err := page.read(r, p.Changes.Plans, u, filter); err != nil {
+		if err := page.read(r, p.Changes.On(u.db).Plans, u, filter); err != nil {
 			return err
 		}
 	}

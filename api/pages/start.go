@@ -37,7 +37,7 @@ func (s startPage) Lacks(need keys.Permission) keys.Permission {
 
 // showStart shows commands with the URL of this service and the name of a key.
 func (p *Handler) showStart(w http.ResponseWriter, r *http.Request, u user) error {
-	all, err := p.Keys.List(r.Context(), u.Tenant.ID)
+	all, err := p.Keys.On(u.db).List(r.Context(), u.Tenant.ID)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type usageDay struct {
 }
 
 func (p *Handler) showUsage(w http.ResponseWriter, r *http.Request, u user) error {
-	all, err := p.Keys.List(r.Context(), u.Tenant.ID)
+	all, err := p.Keys.On(u.db).List(r.Context(), u.Tenant.ID)
 	if err != nil {
 		return err
 	}
@@ -63,10 +63,10 @@ func (p *Handler) showUsage(w http.ResponseWriter, r *http.Request, u user) erro
 		}
 		page.Selected, q.KeyID = all[i], &all[i].ID
 	}
-	if page.Report, err = usage.Read(r.Context(), p.DB, *u.Tenant, q); err != nil {
+	if page.Report, err = usage.Read(r.Context(), u.db, *u.Tenant, q); err != nil {
 		return err
 	}
-	if page.Quota, err = tenants.ReadQuota(r.Context(), p.DB, u.Tenant.ID); err != nil {
+	if page.Quota, err = tenants.ReadQuota(r.Context(), u.db, u.Tenant.ID); err != nil {
 		return err
 	}
 	page.Errors = page.Errors[:min(len(page.Errors), usageErrors)]

@@ -18,7 +18,7 @@ const deliveriesPerPage = 25
 
 // madeBy returns the webhooks of a key or a member.
 func (p *Handler) madeBy(r *http.Request, u user, makerType string, id int64) (made []webhooks.Webhook, err error) {
-	list, err := p.Webhooks.List(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: webhooks.MaxWebhooks})
+	list, err := p.Webhooks.On(u.db).List(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: webhooks.MaxWebhooks})
 	for _, hook := range list.Items {
 		if hook.MakerType != nil && *hook.MakerType == makerType && *hook.MakerID == id {
 			made = append(made, hook)
@@ -32,7 +32,7 @@ func keepsWebhooks(r *http.Request) bool { return r.PostFormValue("webhooks") ==
 
 // listWebhooks shows all webhooks of the tenant.
 func (p *Handler) listWebhooks(w http.ResponseWriter, r *http.Request, u user) error {
-	list, err := p.Webhooks.List(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: webhooks.MaxWebhooks})
+	list, err := p.Webhooks.On(u.db).List(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: webhooks.MaxWebhooks})
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (p *Handler) createWebhook(w http.ResponseWriter, r *http.Request, u user) 
 		return err
 	}
 	if len(f.Errors) == 0 {
-		hook, err := p.Webhooks.Create(r.Context(), u.Tenant.ID, p.by(r, u), f.webhookFields(), nil)
+		hook, err := p.Webhooks.On(u.db).Create(r.Context(), u.Tenant.ID, p.by(r, u), f.webhookFields(), nil)
 		if err == nil {
 			return p.show(w, http.StatusOK, "webhook-secret", u, secretPage{hook, true})
 		}
@@ -122,7 +122,7 @@ func (p *Handler) showWebhook(w http.ResponseWriter, r *http.Request, u user) er
 func (p *Handler) showWebhookWith(
 	w http.ResponseWriter, r *http.Request, u user, status int, page webhookPage,
 ) (err error) {
-	if page.Webhook, err = p.Webhooks.Get(r.Context(), u.Tenant.ID, pathID(r)); err != nil {
+	if page.Webhook, err = p.Webhooks.On(u.db).Get(r.Context(), u.Tenant.ID, pathID(r)); err != nil {
 		return err
 	}
 	if page.form.Values == nil {
@@ -135,7 +135,7 @@ func (p *Handler) showWebhookWith(
 	if id, err := strconv.ParseInt(r.FormValue("before"), 10, 64); err == nil {
 		before = &id
 	}
-	page.Deliveries, err = p.Webhooks.Deliveries(r.Context(), u.Tenant.ID, page.ID, before, deliveriesPerPage+1)
+	page.Deliveries, err = p.Webhooks.On(u.db).Deliveries(r.Context(), u.Tenant.ID, page.ID, before, deliveriesPerPage+1)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (p *Handler) changeWebhook(w http.ResponseWriter, r *http.Request, u user) 
 		return err
 	}
 	if len(f.Errors) == 0 {
-		hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), f.webhookFields(), nil)
+		hook, err := p.Webhooks.On(u.db).Change(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), f.webhookFields(), nil)
 		if err == nil {
 			redirect(w, r, webhookPath(u, hook.ID))
 			return nil
@@ -182,7 +182,8 @@ func (p *Handler) switchWebhook(w http.ResponseWriter, r *http.Request, u user) 
 	if len(f.Errors) > 0 {
 		return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, webhookPage{form: form{Errors: f.Errors}})
 	}
-	hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), webhooks.Fields{State: &state}, nil)
+	fields := webhooks.Fields{State: &state}
+	hook, err := p.Webhooks.On(u.db).Change(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), fields, nil)
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (p *Handler) switchWebhook(w http.ResponseWriter, r *http.Request, u user) 
 
 // testWebhook sends a message without entries, and shows its delivery.
 func (p *Handler) testWebhook(w http.ResponseWriter, r *http.Request, u user) error {
-	d, err := p.Webhooks.Test(r.Context(), u.Tenant.ID, nil, pathID(r))
+	d, err := p.Webhooks.On(u.db).Test(r.Context(), u.Tenant.ID, nil, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (p *Handler) rotateWebhook(w http.ResponseWriter, r *http.Request, u user) 
 	if at, err := time.Parse(time.RFC3339Nano, f.Get("previous")); err == nil {
 		previous = &at
 	}
-	hook, err := p.Webhooks.RotateOnce(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), previous)
+	hook, err := p.Webhooks.On(u.db).RotateOnce(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), previous)
 	if err != nil {
 		return err
 	}
@@ -236,7 +237,7 @@ func (p *Handler) replayWebhook(w http.ResponseWriter, r *http.Request, u user) 
 		err = feed.ErrCursor
 	}
 	if err == nil && len(f.Errors) == 0 {
-		_, err = p.Webhooks.Replay(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), after)
+		_, err = p.Webhooks.On(u.db).Replay(r.Context(), u.Tenant.ID, p.by(r, u), nil, pathID(r), after)
 	}
 	switch {
 	case errors.Is(err, feed.ErrCursor) && cursor == "":
@@ -260,7 +261,7 @@ func (p *Handler) showDeleteWebhook(w http.ResponseWriter, r *http.Request, u us
 }
 
 func (p *Handler) showDeleteWith(w http.ResponseWriter, r *http.Request, u user, status int, wrong fieldErrors) error {
-	hook, err := p.Webhooks.Get(r.Context(), u.Tenant.ID, pathID(r))
+	hook, err := p.Webhooks.On(u.db).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -275,7 +276,7 @@ func (p *Handler) deleteWebhook(w http.ResponseWriter, r *http.Request, u user) 
 	if len(f.Errors) > 0 {
 		return p.showDeleteWith(w, r, u, http.StatusUnprocessableEntity, f.Errors)
 	}
-	if err := p.Webhooks.Delete(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
+	if err := p.Webhooks.On(u.db).Delete(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
 		return err
 	}
 	redirect(w, r, u.path("/webhooks"))

@@ -2,7 +2,6 @@ package sales_test
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"testing"
 
@@ -139,8 +138,8 @@ func TestAnErasedCustomerOfAnArchiveStaysErased(t *testing.T) {
 	for _, p := range planned {
 		changes = append(changes, stored(t, p.CustomerChange))
 	}
-	s.mustShare(t, func(ctx context.Context) error {
-		_, err := s.store.ApplyCustomers(ctx, s.tenant, id, changes)
+	s.mustShare(t, func(store *sales.Store) error {
+		_, err := store.ApplyCustomers(t.Context(), s.tenant, id, changes)
 		return err
 	})
 	s.mustIngest(t, func() sales.Order {
@@ -153,8 +152,8 @@ func TestAnErasedCustomerOfAnArchiveStaysErased(t *testing.T) {
 		t.Errorf("the order of the erased customer = %+v, %v", got, err)
 	}
 	s.mustSetState(t, id, "undoing")
-	s.mustShare(t, func(ctx context.Context) error {
-		kept, err := s.store.UndoCustomers(ctx, s.tenant, id, changes)
+	s.mustShare(t, func(store *sales.Store) error {
+		kept, err := store.UndoCustomers(t.Context(), s.tenant, id, changes)
 		if len(kept) != 1 || kept[0].Key != "1" || kept[0].Reason != "has orders" {
 			t.Errorf("kept %v, want the customer with an order", kept)
 		}

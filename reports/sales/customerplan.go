@@ -87,8 +87,8 @@ func (c storedCustomer) is(name, email *string) bool {
 
 func equal(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
-// ApplyCustomers writes the changes in a shared transaction. It returns whether each was written: a customer that has
-// changed since the plan is not.
+// ApplyCustomers writes the changes in a transaction of db.Begin. It returns whether each was written: a customer that
+// has changed since the plan is not.
 func (s *Store) ApplyCustomers(
 	ctx context.Context, tenant tenancy.ID, plan PlanID, changes []CustomerChange,
 ) ([]bool, error) {

@@ -28,9 +28,9 @@ const (
 
 // readMatches reads a page of a list with a search or UpdatedSince.
 func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (page Orders, err error) {
-	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context) error {
+	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
 		page = Orders{}
-		return s.readMatchesAtOnce(ctx, tenant, f, &page)
+		return s.On(d).readMatchesAtOnce(ctx, tenant, f, &page)
 	})
 	return page, err
 }

@@ -61,7 +61,7 @@ func (s *Store) PlanOrders(ctx context.Context, tenant tenancy.ID, rows []Row) (
 	}), nil
 }
 
-// ApplyOrders is Ingest in a shared transaction. It records the orders that it creates for Remove.
+// ApplyOrders is Ingest in a transaction of db.Begin. It records the orders that it creates for Remove.
 func (s *Store) ApplyOrders(ctx context.Context, tenant tenancy.ID, plan PlanID, rows []Row) ([]Result, error) {
 	results, err := s.storeAll(ctx, newOrderBatch(tenant, rows, time.Now()))
 	if err == nil {
@@ -70,7 +70,7 @@ func (s *Store) ApplyOrders(ctx context.Context, tenant tenancy.ID, plan PlanID,
 	return results, err
 }
 
-// record records rows that the shared transaction created.
+// record records rows that the transaction created.
 func (s *Store) record(ctx context.Context, tenant tenancy.ID, plan PlanID, table string, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (s *Store) PlanRefunds(ctx context.Context, tenant tenancy.ID, rows []Refun
 	}), nil
 }
 
-// ApplyRefunds is Refund in a shared transaction. It records the refunds that it creates for Remove.
+// ApplyRefunds is Refund in a transaction of db.Begin. It records the refunds that it creates for Remove.
 func (s *Store) ApplyRefunds(ctx context.Context, tenant tenancy.ID, plan PlanID, rows []RefundRow) ([]Result, error) {
 	results, err := s.Refund(ctx, tenant, rows)
 	if err == nil {
@@ -126,7 +126,7 @@ func (s *Store) PlanCancellations(ctx context.Context, tenant tenancy.ID, rows [
 	return b.results, nil
 }
 
-// ApplyCancellations cancels orders in a shared transaction, and records the cancellations for Remove.
+// ApplyCancellations cancels orders in a transaction of db.Begin, and records the cancellations for Remove.
 func (s *Store) ApplyCancellations(
 	ctx context.Context, tenant tenancy.ID, plan PlanID, rows []CancelRow,
 ) ([]Result, error) {

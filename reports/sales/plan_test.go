@@ -1,7 +1,6 @@
 package sales_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,16 +43,16 @@ func (s *shop) mustSetState(t testing.TB, id sales.PlanID, state string) {
 	}
 }
 
-// mustShare runs f in a shared transaction.
-func (s *shop) mustShare(t testing.TB, f func(context.Context) error) {
+// mustShare calls f with a store that works in one transaction.
+func (s *shop) mustShare(t testing.TB, f func(*sales.Store) error) {
 	t.Helper()
-	ctx, tx, err := s.DB.Begin(t.Context(), s.tenant, noQueries)
+	tx, err := s.DB.Begin(t.Context(), s.tenant, noQueries)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context())
-	if err = f(ctx); err == nil {
-		err = tx.Commit(ctx, noQueries)
+	if err = f(s.store.On(tx)); err == nil {
+		err = tx.Commit(t.Context(), noQueries)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -124,14 +123,14 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 	beforeApply()
 
 	applied.id = s.mustPlan(t, "applying")
-	s.mustShare(t, func(ctx context.Context) error {
+	s.mustShare(t, func(store *sales.Store) error {
 		var labels []sales.ChannelChange
 		for _, c := range channels {
 			if c.Outcome == sales.Created || c.Outcome == sales.Updated {
 				labels = append(labels, c.ChannelChange)
 			}
 		}
-		written, err := s.store.ApplyChannels(ctx, s.tenant, stored(t, labels))
+		written, err := store.ApplyChannels(t.Context(), s.tenant, stored(t, labels))
 		if err != nil {
 			return err
 		}
@@ -146,7 +145,7 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 				changes = append(changes, c.CustomerChange)
 			}
 		}
-		if written, err = s.store.ApplyCustomers(ctx, s.tenant, applied.id, stored(t, changes)); err != nil {
+		if written, err = store.ApplyCustomers(t.Context(), s.tenant, applied.id, stored(t, changes)); err != nil {
 			return err
 		}
 		for i, c := range changes {
@@ -156,9 +155,9 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 		}
 		return nil
 	})
-	s.mustShare(t, func(ctx context.Context) error {
+	s.mustShare(t, func(store *sales.Store) error {
 		var facts sales.Facts
-		results, err := s.store.ApplyOrders(ctx, s.tenant, applied.id, f.orders)
+		results, err := store.ApplyOrders(t.Context(), s.tenant, applied.id, f.orders)
 		for _, r := range results {
 			applied.outcomes = append(applied.outcomes, outcome(r.Outcome, r.Err))
 			if r.Outcome == sales.Created {
@@ -168,9 +167,9 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 		applied.facts = append(applied.facts, facts)
 		return err
 	})
-	s.mustShare(t, func(ctx context.Context) error {
+	s.mustShare(t, func(store *sales.Store) error {
 		var facts sales.Facts
-		results, err := s.store.ApplyRefunds(ctx, s.tenant, applied.id, f.refunds)
+		results, err := store.ApplyRefunds(t.Context(), s.tenant, applied.id, f.refunds)
 		if err != nil {
 			return err
 		}
@@ -180,7 +179,7 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 				facts.Refunds = append(facts.Refunds, r.ID)
 			}
 		}
-		cancelled, err := s.store.ApplyCancellations(ctx, s.tenant, applied.id, f.cancellations)
+		cancelled, err := store.ApplyCancellations(t.Context(), s.tenant, applied.id, f.cancellations)
 		for _, r := range cancelled {
 			applied.outcomes = append(applied.outcomes, outcome(r.Outcome, r.Err))
 			if r.Outcome == sales.Created {
@@ -211,19 +210,19 @@ func (s *shop) mustUndo(t testing.TB, p importPlan) (kept []tenancy.Kept) {
 	t.Helper()
 	s.mustSetState(t, p.id, "undoing")
 	for _, facts := range slices.Backward(p.facts) {
-		s.mustShare(t, func(ctx context.Context) error {
-			k, err := s.store.Remove(ctx, s.tenant, p.id, facts)
+		s.mustShare(t, func(store *sales.Store) error {
+			k, err := store.Remove(t.Context(), s.tenant, p.id, facts)
 			kept = append(kept, k...)
 			return err
 		})
 	}
-	s.mustShare(t, func(ctx context.Context) error {
-		k, err := s.store.UndoCustomers(ctx, s.tenant, p.id, p.customers)
+	s.mustShare(t, func(store *sales.Store) error {
+		k, err := store.UndoCustomers(t.Context(), s.tenant, p.id, p.customers)
 		kept = append(kept, k...)
 		return err
 	})
-	s.mustShare(t, func(ctx context.Context) error {
-		k, err := s.store.UndoChannels(ctx, s.tenant, p.channels)
+	s.mustShare(t, func(store *sales.Store) error {
+		k, err := store.UndoChannels(t.Context(), s.tenant, p.channels)
 		kept = append(kept, k...)
 		return err
 	})
@@ -576,7 +575,7 @@ func TestRemoveRefusesFactsOfOthers(t *testing.T) {
 	}
 	s.mustSetState(t, plan, "applying")
 	if _, err := s.store.ApplyOrders(t.Context(), s.tenant, plan, []sales.Row{{Order: order("B")}}); err == nil {
-		t.Error("ApplyOrders without a shared transaction records the order")
+		t.Error("ApplyOrders without a transaction records the order")
 	}
 	if _, err := s.store.Order(t.Context(), s.tenant, "A"); err != nil {
 		t.Error(err)

@@ -77,15 +77,15 @@ func TestAnErasureWaitsForResponsesWithTheName(t *testing.T) {
 			o := order("A")
 			o.Customer = &sales.Customer{ID: "7", Name: new("Ann")}
 			s.mustIngest(t, o)
-			ctx, claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "k", idempotency.Fingerprint{})
+			claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "k", idempotency.Fingerprint{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer claim.Rollback(t.Context())
-			if err := work(ctx, s.store, s.tenant, o); err != nil {
+			if err := work(t.Context(), s.store.On(claim.Tx), s.tenant, o); err != nil {
 				t.Fatal(err)
 			}
-			stored, err := s.store.Order(ctx, s.tenant, "A")
+			stored, err := s.store.On(claim.Tx).Order(t.Context(), s.tenant, "A")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestAnErasureThatWaitsForAResponseDoesNotLockTheCustomer(t *testing.T) {
 		s.tenant); err != nil {
 		t.Fatal(err)
 	}
-	ctx, claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "old", idempotency.Fingerprint{})
+	claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "old", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestAnErasureThatWaitsForAResponseDoesNotLockTheCustomer(t *testing.T) {
 		t.Errorf("the name is erased before the response is deleted: %t, %v", erasedName, err)
 	}
 	o.Number = "B"
-	if _, err := s.store.Ingest(ctx, s.tenant, []sales.Row{{Order: o}}); err != nil {
+	if _, err := s.store.On(claim.Tx).Ingest(t.Context(), s.tenant, []sales.Row{{Order: o}}); err != nil {
 		t.Errorf("Ingest = %v", err)
 	}
 	if err := claim.Commit(t.Context(), idempotency.Response{Status: 200}, false); err != nil {

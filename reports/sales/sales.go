@@ -46,6 +46,9 @@ type Store struct {
 // New returns a store of the sales in db.
 func New(db *db.DB) *Store { return &Store{db, nil} }
 
+// On returns the store that works on d.
+func (s *Store) On(d *db.DB) *Store { return &Store{d, s.by} }
+
 // MaxItems is the maximum number of items of an order.
 const MaxItems = 5000
 

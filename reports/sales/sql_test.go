@@ -118,9 +118,9 @@ func TestTheSQLOfSales(t *testing.T) {
 		s.CheckPlans(t, test.name, test.facts, list(test.filter))
 	}
 	// The orders are read in their order, with a customer, a product and refunds of each.
-	golden.Check(t, "archive", dbtest.Reads(9*all, "orders_placed").Sorts(100), func(db *db.DB) error {
-		store := sales.New(db)
-		return db.InSnapshot(t.Context(), s.tenant, time.Minute, func(ctx context.Context) error {
+	golden.Check(t, "archive", dbtest.Reads(9*all, "orders_placed").Sorts(100), func(d *db.DB) error {
+		return d.InSnapshot(t.Context(), s.tenant, time.Minute, func(ctx context.Context, tx *db.DB) error {
+			store := sales.New(tx)
 			return errors.Join(
 				store.EachChannel(ctx, s.tenant, func(sales.Channel) error { return nil }),
 				store.EachCustomer(ctx, s.tenant, func(sales.StoredCustomer) error { return nil }),

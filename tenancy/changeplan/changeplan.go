@@ -73,7 +73,7 @@ type Rules struct {
 	TooMany       LimitError // the error above MaxUnfinished
 	KeepsFiles    bool       // until the plan is applied, for PlanAgain
 	// Release deletes what a cancelled plan has reserved. It may be nil.
-	Release func(ctx context.Context, tenant tenancy.ID, plan Plan) error
+	Release func(ctx context.Context, d *db.DB, tenant tenancy.ID, plan Plan) error
 }
 
 // Kind plans, applies and undoes the plans of one kind.
@@ -85,10 +85,10 @@ type Kind interface {
 		details []byte, complete bool, err error)
 	// Changed returns the rows that something else has changed since the plan. It writes nothing.
 	Changed(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) ([]tenancy.Kept, error)
-	// Apply applies a part in the transaction of ctx, without the rows that something else has changed.
-	Apply(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) (Result, error)
-	// Undo undoes an applied part in the transaction of ctx, without the rows that something else has changed.
-	Undo(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) (Result, error)
+	// Apply applies a part in the transaction tx, without the rows that something else has changed.
+	Apply(ctx context.Context, tx *db.DB, tenant tenancy.ID, plan Plan, part Part) (Result, error)
+	// Undo undoes an applied part in the transaction tx, without the rows that something else has changed.
+	Undo(ctx context.Context, tx *db.DB, tenant tenancy.ID, plan Plan, part Part) (Result, error)
 }
 
 // Store reads and writes the plans of all tenants. It is safe for concurrent use. All its workers claim plans under
@@ -105,16 +105,23 @@ type Store struct {
 	maxPlanBytes, maxStored, maxPlans int64
 
 	wake chan struct{} // there is work
-	full db.Problems   // by tenant and plan: a disk is full, or a quota is used up
+	full *db.Problems  // by tenant and plan: a disk is full, or a quota is used up
 }
 
 // New returns a store of plans of these kinds.
 func New(pool *db.DB, kinds map[string]Kind) *Store {
 	s := &Store{db: pool, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, maxPlans: maxPlans,
 		wake: make(chan struct{}, 1),
-		full: db.Problems{Begins: "a change plan waits for room", Ends: "a change plan continues"}}
+		full: &db.Problems{Begins: "a change plan waits for room", Ends: "a change plan continues"}}
 	_, _ = rand.Read(s.worker[:]) // does not fail
 	return s
+}
+
+// On returns the store that works on d.
+func (s *Store) On(d *db.DB) *Store {
+	on := *s
+	on.db = d
+	return &on
 }
 
 func (s *Store) kind(plan Plan) (Kind, error) {

@@ -88,28 +88,28 @@ func (n *names) Changed(
 }
 
 func (n *names) Apply(
-	ctx context.Context, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
+	ctx context.Context, tx *db.DB, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
 ) (changeplan.Result, error) {
-	return n.write(ctx, tenant, part, `insert into categories (tenant_id, name) values ($1, $2)`)
+	return n.write(ctx, tx, tenant, part, `insert into categories (tenant_id, name) values ($1, $2)`)
 }
 
 func (n *names) Undo(
-	ctx context.Context, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
+	ctx context.Context, tx *db.DB, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
 ) (changeplan.Result, error) {
 	if string(part.Result) != `"done"` {
 		return changeplan.Result{}, fmt.Errorf("part %d has the result %q", part.Part, part.Result)
 	}
-	return n.write(ctx, tenant, part, `delete from categories where tenant_id = $1 and name = $2`)
+	return n.write(ctx, tx, tenant, part, `delete from categories where tenant_id = $1 and name = $2`)
 }
 
 func (n *names) write(
-	ctx context.Context, tenant tenancy.ID, part changeplan.Part, sql string,
+	ctx context.Context, tx *db.DB, tenant tenancy.ID, part changeplan.Part, sql string,
 ) (changeplan.Result, error) {
 	if _, isRunning := n.running.LoadOrStore(tenant, true); isRunning {
 		return changeplan.Result{}, errors.New("two parts of the tenant run at the same time")
 	}
 	defer n.running.Delete(tenant)
-	written, err := n.db.Exec(ctx, tenant, sql, tenant, string(part.Rows))
+	written, err := tx.Exec(ctx, tenant, sql, tenant, string(part.Rows))
 	if err == nil && written != 1 {
 		err = fmt.Errorf("part %d wrote %d rows", part.Part, written)
 	}

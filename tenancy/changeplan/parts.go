@@ -179,7 +179,7 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 	defer cancel()
 	var plans []Plan
 	var parts []Part
-	txCtx, tx, err := s.db.Begin(ctx, tenant, func(b *pgx.Batch) {
+	tx, err := s.db.Begin(ctx, tenant, func(b *pgx.Batch) {
 		db.QueueRows(b, &plans, selectPlan+` and worker = $3 for update`, tenant, id, s.worker)
 		db.QueueRows(b, &parts, selectPart+`(
 		       select case state when 'applying' then next_part when 'undoing' then next_part - 1 end
@@ -212,7 +212,7 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 	if plan.State == Undoing {
 		move, phase, carryOut = -1, "undo", kind.Undo
 	}
-	result, err := carryOut(txCtx, tenant, plan, part)
+	result, err := carryOut(ctx, tx, tenant, plan, part)
 	if err != nil {
 		return plan, err
 	}
@@ -230,7 +230,7 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 
 // commitPart commits a part with its result, and moves next_part.
 func commitPart(
-	ctx context.Context, tx *db.SharedTx, tenant tenancy.ID, id int64, part Part, result Result, move int,
+	ctx context.Context, tx *db.DB, tenant tenancy.ID, id int64, part Part, result Result, move int,
 ) error {
 	return tx.Commit(ctx, func(b *pgx.Batch) {
 		b.Queue(`
@@ -263,7 +263,7 @@ func (s *Store) giveUp(ctx context.Context, tenant tenancy.ID, plan Plan, part P
 }
 
 // end commits that a plan is applied or undone.
-func (s *Store) end(ctx context.Context, tx *db.SharedTx, tenant tenancy.ID, plan Plan) (Plan, error) {
+func (s *Store) end(ctx context.Context, tx *db.DB, tenant tenancy.ID, plan Plan) (Plan, error) {
 	ended := Applied
 	if plan.State == Undoing {
 		ended = Undone

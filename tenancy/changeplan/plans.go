@@ -21,6 +21,9 @@ type Plans struct {
 // Of returns the plans of a kind.
 func (s *Store) Of(kind string) Plans { return Plans{s, kind} }
 
+// On returns the plans that work on d.
+func (p Plans) On(d *db.DB) Plans { return Plans{p.Store.On(d), p.of} }
+
 // Summary is a plan with the numbers of its rows.
 type Summary struct {
 	Plan
@@ -109,9 +112,9 @@ func (p Plans) List(ctx context.Context, tenant tenancy.ID, page paging.Page) (p
 func (p Plans) Rows(
 	ctx context.Context, tenant tenancy.ID, id int64, f RowFilter,
 ) (list paging.List[Row], err error) {
-	err = p.db.ReadAtOnce(ctx, tenant, func(ctx context.Context) error {
+	err = p.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
 		list = paging.List[Row]{Items: []Row{}}
-		return p.readRows(ctx, tenant, id, f, &list)
+		return p.On(d).readRows(ctx, tenant, id, f, &list)
 	})
 	return list, err
 }

@@ -123,7 +123,7 @@ func (p Plans) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, 
 		   set state = 'cancelled', lease_until = null, failure = null
 		 where tenant_id = $1 and id = $2 and state in ('planning', 'needs_mapping', 'planned', 'applying')`)
 	if release := kind.Rules().Release; err == nil && release != nil {
-		err = release(ctx, tenant, plan)
+		err = release(ctx, p.db, tenant, plan)
 	}
 	return wrap(err, "cancel the plan %d", id)
 }

@@ -175,10 +175,13 @@ func (s *Store) carryOut(
 	}
 }
 
-// tryStep is step with some tries.
-func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan, error) {
+// tryStep is step with some tries, each of which is repeated after a deadlock.
+func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (after Plan, err error) {
 	for try := 1; ; try++ {
-		after, err := s.step(ctx, tenant, plan.ID)
+		err = db.Retry(ctx, maxTries, func() (err error) {
+			after, err = s.step(ctx, tenant, plan.ID)
+			return err
+		})
 		if err == nil || errors.Is(err, ErrLost) {
 			return after, err
 		}

@@ -70,12 +70,12 @@ const moved = "57S01"
 // findCluster checks whether the tables of tenants are distributed.
 func (db *DB) findCluster(ctx context.Context, url string, change []func(*pgx.ConnConfig)) error {
 	var found bool
-	err := db.pool.QueryRow(ctx, `select to_regclass('storeroom_citus.tenants') is not null`).Scan(&found)
+	err := db.conns.QueryRow(ctx, `select to_regclass('storeroom_citus.tenants') is not null`).Scan(&found)
 	if err != nil || !found {
 		return err
 	}
 	db.cluster = &cluster{
-		central: &DB{pool: db.pool, states: db.states, isCentral: true, reserveReached: db.reserveReached},
+		central: &DB{pool: &pool{conns: db.conns, states: db.states, reserveReached: db.reserveReached}},
 		places:  map[tenancy.ID]*group{},
 		groups:  map[place]*group{},
 		open: func(ctx context.Context, g *group) (*DB, error) {
@@ -161,7 +161,7 @@ func (db *DB) queueSnapshot(batch *pgx.Batch, tenant tenancy.ID) {
 	batch.Queue("begin isolation level repeatable read read only")
 }
 
-// atTenant calls f with the pool that reaches the rows of the tenant. It calls f again if the tenant has moved.
+// atTenant calls f with the DB whose pool reaches the rows of the tenant. It calls f again if the tenant has moved.
 func (db *DB) atTenant(ctx context.Context, tenant tenancy.ID, f func(*DB) error) error {
 	if db.cluster == nil {
 		return f(db)
@@ -169,7 +169,9 @@ func (db *DB) atTenant(ctx context.Context, tenant tenancy.ID, f func(*DB) error
 	for try := 1; ; try++ {
 		g, err := db.cluster.find(ctx, tenant)
 		if err == nil {
-			err = g.withKeys(ctx, tenant, func() error { return f(g.db) })
+			there := *db
+			there.pool = g.db.pool
+			err = g.withKeys(ctx, tenant, func() error { return f(&there) })
 		}
 		if err == nil {
 			return nil

@@ -90,37 +90,37 @@ func (db *DB) Read(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch
 // run sends a batch that newBatch makes of the queries.
 func (db *DB) run(
 	ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch),
-	newBatch func(*DB, context.Context, tenancy.ID, func(*pgx.Batch)) *pgx.Batch,
+	newBatch func(*DB, tenancy.ID, func(*pgx.Batch)) *pgx.Batch,
 ) error {
-	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
-		return shared.inSavepoint(ctx, queue, nil)
+	if db.shared != nil {
+		return db.shared.inSavepoint(ctx, tenant, queue, nil)
 	}
 	return db.atTenant(ctx, tenant, func(db *DB) error {
 		return Retry(ctx, maxTries, func() error {
-			if reading := db.readingOf(ctx); reading != nil {
-				done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-					return conn.SendBatch(ctx, newBatch(db, ctx, tenant, queue)).Close()
+			if db.mayUseReplica() {
+				done, err := db.reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+					return conn.SendBatch(ctx, newBatch(db, tenant, queue)).Close()
 				})
 				if done {
 					return err
 				}
 			}
-			return db.send(ctx, newBatch(db, ctx, tenant, queue))
+			return db.send(ctx, newBatch(db, tenant, queue))
 		})
 	})
 }
 
 // newBatch returns the queries of a tenant after the one that sets the tenant.
-func (db *DB) newBatch(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) *pgx.Batch {
+func (db *DB) newBatch(tenant tenancy.ID, queue func(*pgx.Batch)) *pgx.Batch {
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
-	db.queueTenant(ctx, batch, tenant)
+	db.queueTenant(batch, tenant)
 	queue(batch)
 	return batch
 }
 
 // newReadBatch is newBatch with a snapshot for all queries. PostgreSQL ends the implicit transaction of a batch, and
 // the setting with it.
-func (db *DB) newReadBatch(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) *pgx.Batch {
+func (db *DB) newReadBatch(tenant tenancy.ID, queue func(*pgx.Batch)) *pgx.Batch {
 	if db.group != nil {
 		batch := &pgx.Batch{}
 		db.queueSnapshot(batch, tenant)
@@ -131,28 +131,28 @@ func (db *DB) newReadBatch(ctx context.Context, tenant tenancy.ID, queue func(*p
 	}
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 5)}
 	batch.Queue(`set transaction_isolation to 'repeatable read'`)
-	db.queueTenant(ctx, batch, tenant)
+	db.queueTenant(batch, tenant)
 	queue(batch)
 	return batch
 }
 
-type keyContext struct{}
-
-// ByKey returns a context for a request that changes rows with an API key.
-func ByKey(ctx context.Context, keyID int64) context.Context {
-	return context.WithValue(ctx, keyContext{}, strconv.FormatInt(keyID, 10))
+// ByKey returns a DB for a request that changes rows with an API key.
+func (db *DB) ByKey(keyID int64) *DB {
+	by := *db
+	by.key = strconv.FormatInt(keyID, 10)
+	return &by
 }
 
 // setReserve makes writes that store more fail: see CheckDiskReserve.
 const setReserve = `select set_config('app.disk_reserve', 'reached', true)`
 
 // queueTenant sets the tenant, and the key of ByKey, for a transaction.
-func (db *DB) queueTenant(ctx context.Context, batch *pgx.Batch, tenant tenancy.ID) {
+func (db *DB) queueTenant(batch *pgx.Batch, tenant tenancy.ID) {
 	if db.reserveReached.Load() {
 		defer batch.Queue(setReserve)
 	}
-	if key, ok := ctx.Value(keyContext{}).(string); ok {
-		batch.Queue(db.withHold(setTenantAndKey), setting(tenant), key)
+	if db.key != "" {
+		batch.Queue(db.withHold(setTenantAndKey), setting(tenant), db.key)
 		return
 	}
 	batch.Queue(db.withHold(setTenant), setting(tenant))
@@ -211,7 +211,7 @@ func One[T any](ctx context.Context, db *DB, tenant tenancy.ID, sql string, args
 
 // Exec runs one statement of the tenant and returns the number of affected rows.
 func (db *DB) Exec(ctx context.Context, tenant tenancy.ID, sql string, args ...any) (affected int64, err error) {
-	db.StayOnPrimary(ctx)
+	db.StayOnPrimary()
 	err = db.Run(ctx, tenant, func(batch *pgx.Batch) {
 		batch.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 			affected = tag.RowsAffected()

@@ -56,9 +56,19 @@ var runtimeParams = map[string]string{
 	"plan_cache_mode":  string(GenericPlan),
 }
 
-// DB is a pool of connections of one role. It is safe for concurrent use.
+// DB is what a store works on: a pool of connections of one role whose calls each begin a transaction, the transaction
+// of Begin, InSnapshot or ReadAtOnce, or a reader of replicas. Methods that make one of another return a copy. A DB is
+// safe for concurrent use, unless it is a transaction.
 type DB struct {
-	pool     *pgxpool.Pool
+	*pool
+	key     string       // see ByKey; "" without a key
+	reading *reading     // see Reading; nil if only the primary answers
+	shared  *transaction // nil if each call begins one
+}
+
+// pool is a pool of connections, with what all copies of its DB share.
+type pool struct {
+	conns    *pgxpool.Pool
 	waiting  atomic.Int64 // callers that wait for a connection
 	observed metric.Registration
 	states   poolStates
@@ -67,9 +77,8 @@ type DB struct {
 	reserveReached *atomic.Bool
 
 	// See citus.go. All are zero on plain PostgreSQL.
-	cluster   *cluster
-	group     *group // whose pool this is
-	isCentral bool
+	cluster *cluster
+	group   *group // whose pool this is
 }
 
 // Open parses a connection string and connects. TCP keep-alive detects a dead server
@@ -144,12 +153,12 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 	if config.ConnConfig.RuntimeParams["search_path"] != runtimeParams["search_path"] { // one of many, of a shard group
 		config.MaxConnIdleTime, config.HealthCheckPeriod = groupIdleTime, groupIdleTime/3
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	opened, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	plans.pool = pool
-	db := &DB{pool: pool, states: newPoolStates(name), reserveReached: new(atomic.Bool)}
+	plans.pool = opened
+	db := &DB{pool: &pool{conns: opened, states: newPoolStates(name), reserveReached: new(atomic.Bool)}}
 	db.observed = db.observePool()
 	return db, nil
 }
@@ -170,7 +179,7 @@ func (db *DB) Close() {
 		db.cluster.close()
 	}
 	_ = db.observed.Unregister() // does not fail in the SDK
-	db.pool.Close()
+	db.conns.Close()
 }
 
 // Ping makes one round trip.
@@ -216,7 +225,7 @@ func (c *conn) Release() {
 // has more connections than the limits allow, so this step waits only for PostgreSQL to open one.
 // After five seconds it returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
-	db.StayOnPrimary(ctx)
+	db.StayOnPrimary()
 	ticket := limits.FromContext(ctx)
 	free, err := ticket.Connection(ctx)
 	if err != nil {
@@ -237,7 +246,7 @@ func (db *DB) take(ctx context.Context, ticket *limits.Ticket) (*conn, error) {
 	defer cancel()
 	began := time.Now()
 	db.waiting.Add(1)
-	pooled, err := db.pool.Acquire(acquireCtx)
+	pooled, err := db.conns.Acquire(acquireCtx)
 	db.waiting.Add(-1)
 	if time.Since(began) > waitWithSpan {
 		limits.Waited(ctx, "a connection of the pool", began)
@@ -271,4 +280,4 @@ func ticketOf(conn *pgx.Conn) *limits.Ticket {
 }
 
 // MaxConns returns the size of the pool.
-func (db *DB) MaxConns() int { return int(db.pool.Stat().MaxConns()) }
+func (db *DB) MaxConns() int { return int(db.conns.Stat().MaxConns()) }

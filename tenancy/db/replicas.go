@@ -14,12 +14,13 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
 // A read on a replica takes these steps. It sees everything that was acknowledged before its request.
 //
-//  1. Reading marks a request that only reads. After it has used the primary, all its reads stay there.
+//  1. Reading returns the DB of a request that only reads. After it has used the primary, all its reads stay there.
 //  2. The primary returns its position in the WAL. Concurrent requests share this round trip, but a request uses only
 //     the result of a query that was sent after the request began.
 //  3. A read asks a replica until it has replayed that position, and then sends its queries on the same connection.
@@ -63,7 +64,7 @@ type replicas struct {
 	observed  metric.Registration
 }
 
-// UseReplicas lets standbys answer the reads of requests that Reading marks. A replica must pass check first, and again
+// UseReplicas lets standbys answer the reads of requests that use Reading. A replica must pass check first, and again
 // after a failure. UseReplicas must be called before the first request.
 func (db *DB) UseReplicas(
 	ctx context.Context, urls []string, check func(context.Context, *pgx.Conn) error, logger *slog.Logger,
@@ -136,38 +137,52 @@ type reading struct {
 	position *position
 }
 
-type readingKey struct{}
-
-// Reading returns a context for a request that only reads, so that replicas may answer.
-func (db *DB) Reading(ctx context.Context) context.Context {
+// Reading returns a DB for a request that only reads, so that replicas may answer.
+func (db *DB) Reading() *DB {
 	if db.replicas == nil {
-		return ctx
+		return db
 	}
-	return context.WithValue(ctx, readingKey{}, &reading{})
+	reader := *db
+	reader.reading = &reading{}
+	return &reader
 }
 
-// OnPrimary returns a context whose statements use the primary, while others of the same request may use a replica.
-func OnPrimary(ctx context.Context) context.Context {
-	return context.WithValue(ctx, readingKey{}, (*reading)(nil))
+// OnPrimary returns a DB whose statements use the primary, while others of the same request may use a replica.
+func (db *DB) OnPrimary() *DB {
+	primary := *db
+	primary.reading = nil
+	return &primary
 }
 
-// readingOf returns the state of the request in ctx, or nil if it must use db.
-func (db *DB) readingOf(ctx context.Context) *reading {
-	if db.replicas == nil {
-		return nil
+func (db *DB) mayUseReplica() bool { return db.reading != nil && !db.reading.primary.Load() }
+
+// StayOnPrimary makes the request of Reading use the primary from now on.
+func (db *DB) StayOnPrimary() {
+	if db.mayUseReplica() {
+		db.reading.primary.Store(true)
 	}
-	r, _ := ctx.Value(readingKey{}).(*reading)
-	if r == nil || r.primary.Load() {
-		return nil
-	}
-	return r
 }
 
-// StayOnPrimary makes the request in ctx use the primary from now on.
-func (db *DB) StayOnPrimary(ctx context.Context) {
-	if r := db.readingOf(ctx); r != nil {
-		r.primary.Store(true)
+// onServer calls f with a connection of a replica, if one may answer, or else of the primary.
+func (db *DB) onServer(
+	ctx context.Context, tenant tenancy.ID, f func(context.Context, *DB, *conn) error,
+) error {
+	if db.mayUseReplica() {
+		done, err := db.reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+			return f(ctx, db, conn)
+		})
+		if done {
+			return err
+		}
 	}
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		conn, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return f(ctx, db, conn)
+	})
 }
 
 // onReplica calls f with a connection of a replica. It returns false if the primary must answer; then f may have been

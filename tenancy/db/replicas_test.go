@@ -25,15 +25,15 @@ func TestReplicasAnswerRequestsThatOnlyRead(t *testing.T) {
 	dbtest.SkipOnCitus(t, noReplicas)
 	d := dbtest.New(t)
 	a := d.MustTenant(t, "a").ID
-	if ctx := t.Context(); d.DB.Reading(ctx) != ctx {
-		t.Error("Reading without replicas returned another context")
+	if d.DB.Reading() != d.DB {
+		t.Error("Reading without replicas returned another DB")
 	}
 	d.MustUseReplica(t, d.URL)
-	if d.MustReadReplica(t, t.Context()) {
+	if dbtest.MustReadReplica(t, d.DB) {
 		t.Error("a replica answered a request that is not marked")
 	}
 	var byReplica bool
-	if err := d.DB.Snapshot(d.MustAwaitReplica(t), a, db.GenericPlan, time.Second, func(b *pgx.Batch) {
+	if err := d.MustAwaitReplica(t).Snapshot(t.Context(), a, db.GenericPlan, time.Second, func(b *pgx.Batch) {
 		b.Queue(`select current_setting('default_transaction_read_only')::boolean`).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&byReplica)
 		})
@@ -41,33 +41,36 @@ func TestReplicasAnswerRequestsThatOnlyRead(t *testing.T) {
 		t.Errorf("Snapshot: by a replica = %v, %v", byReplica, err)
 	}
 	insert := func(b *pgx.Batch) { b.Queue(insertCategory, a, time.Now().String()) }
-	for name, write := range map[string]func(context.Context) error{
-		"Exec": func(ctx context.Context) error {
-			_, err := d.DB.Exec(ctx, a, insertCategory, a, "Rice")
+	for name, write := range map[string]func(*db.DB) error{
+		"Exec": func(reader *db.DB) error {
+			_, err := reader.Exec(t.Context(), a, insertCategory, a, "Rice")
 			return err
 		},
-		"Update": func(ctx context.Context) error {
-			return d.DB.Update(ctx, a, insert, func(*pgx.Batch) error { return nil })
+		"Update": func(reader *db.DB) error {
+			return reader.Update(t.Context(), a, insert, func(*pgx.Batch) error { return nil })
 		},
-		"Tx": func(ctx context.Context) error {
-			return d.DB.Tx(ctx, a, func(tx pgx.Tx) error {
-				_, err := tx.Exec(ctx, insertCategory, a, "Tea")
+		"Tx": func(reader *db.DB) error {
+			return reader.Tx(t.Context(), a, func(tx pgx.Tx) error {
+				_, err := tx.Exec(t.Context(), insertCategory, a, "Tea")
 				return err
 			})
 		},
-		"Begin": func(ctx context.Context) error {
-			ctx, shared, err := d.DB.Begin(ctx, a, insert)
-			if err == nil && d.MustReadReplica(t, ctx) {
-				t.Error("a replica answered a read in a shared transaction")
+		"Begin": func(reader *db.DB) error {
+			tx, err := reader.Begin(t.Context(), a, insert)
+			if err != nil {
+				return err
 			}
-			return errors.Join(err, shared.Commit(ctx, insert))
+			if dbtest.MustReadReplica(t, tx) {
+				t.Error("a replica answered a read in a transaction")
+			}
+			return tx.Commit(t.Context(), insert)
 		},
 	} {
-		ctx := d.MustAwaitReplica(t)
-		if err := write(ctx); err != nil {
+		reader := d.MustAwaitReplica(t)
+		if err := write(reader); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if d.MustReadReplica(t, ctx) {
+		if dbtest.MustReadReplica(t, reader) {
 			t.Errorf("%s: a replica answered the read after the write", name)
 		}
 	}
@@ -91,15 +94,15 @@ func TestThePrimaryAnswersInsteadOfAReplica(t *testing.T) {
 	if outcomes("answered") == 0 || o.value("storeroom.replica.wait") == 0 {
 		t.Error("reads on a replica are not counted")
 	}
-	if _, err := d.DB.Exec(d.DB.Reading(t.Context()), a, insertCategory, a, "Tea"); err != nil || outcomes("wrote") != 0 {
+	if _, err := d.DB.Reading().Exec(t.Context(), a, insertCategory, a, "Tea"); err != nil || outcomes("wrote") != 0 {
 		t.Errorf("Exec = %v, or a replica got it first", err)
 	}
-	ctx := d.MustAwaitReplica(t)
-	row, err := db.One[struct{ ID int64 }](ctx, d.DB, a, insertCategory+` returning id`, a, "Rice")
+	reader := d.MustAwaitReplica(t)
+	row, err := db.One[struct{ ID int64 }](t.Context(), reader, a, insertCategory+` returning id`, a, "Rice")
 	if err != nil || row.ID == 0 || outcomes("wrote") != 1 {
 		t.Errorf("a read that writes = %v, %v; %v such reads are counted", row, err, outcomes("wrote"))
 	}
-	if d.MustReadReplica(t, ctx) {
+	if dbtest.MustReadReplica(t, reader) {
 		t.Error("a replica answered after the primary")
 	}
 	for answer, outcome := range map[string]string{"false": "behind", "null::boolean": "not_standby"} {
@@ -107,13 +110,13 @@ func TestThePrimaryAnswersInsteadOfAReplica(t *testing.T) {
 		d.MustAwaitReplica(t)
 		d.MustAnswerAsReplica(t, answer)
 		began, skipped := time.Now(), outcomes("skipped")
-		if d.MustReadReplica(t, d.DB.Reading(t.Context())) || outcomes(outcome) != 1 {
+		if dbtest.MustReadReplica(t, d.DB.Reading()) || outcomes(outcome) != 1 {
 			t.Errorf("a replica that is %s answered, or is counted %v times", outcome, outcomes(outcome))
 		}
 		if took := time.Since(began); took > 4*time.Second || outcome == "behind" && took < 60*time.Millisecond {
 			t.Errorf("a replica that is %s cost %v, want at most about 100 ms", outcome, took)
 		}
-		if d.MustReadReplica(t, d.DB.Reading(t.Context())) || outcomes("skipped") == skipped || outcomes(outcome) != 1 {
+		if dbtest.MustReadReplica(t, d.DB.Reading()) || outcomes("skipped") == skipped || outcomes(outcome) != 1 {
 			t.Errorf("a replica that is %s is not skipped", outcome)
 		}
 	}
@@ -134,7 +137,7 @@ func TestThePrimaryIsNoReplica(t *testing.T) {
 	}
 	<-checked
 	<-checked // the first test is complete
-	if d.MustReadReplica(t, d.DB.Reading(t.Context())) {
+	if dbtest.MustReadReplica(t, d.DB.Reading()) {
 		t.Error("the primary answered as its own replica")
 	}
 }
@@ -182,7 +185,7 @@ func TestAReplicaThatFailsTheCheckIsNotUsed(t *testing.T) {
 	}
 	<-checked
 	<-checked
-	if d.MustReadReplica(t, d.DB.Reading(t.Context())) {
+	if dbtest.MustReadReplica(t, d.DB.Reading()) {
 		t.Error("a replica that failed the check answered")
 	}
 }
@@ -276,7 +279,7 @@ func TestAReplicaThatHangsCostsAtMostTheDelay(t *testing.T) {
 		}
 		began := time.Now()
 		// The query takes longer than the delay, which must not matter while the replica answers.
-		got, err := db.One[answer](d.DB.Reading(t.Context()), d.DB, a, `
+		got, err := db.One[answer](t.Context(), d.DB.Reading(), a, `
 			select 1 as n, current_setting('transaction_read_only')::boolean as replica from pg_sleep(0.3)`)
 		if took := time.Since(began); err != nil || got != (answer{1, false}) || took > 4*time.Second {
 			t.Errorf("a replica that hangs %s a read: %v, %v after %v; want the answer of the primary", name, got, err, took)
@@ -286,7 +289,7 @@ func TestAReplicaThatHangsCostsAtMostTheDelay(t *testing.T) {
 	var got answer
 	for range 5 { // on a busy machine a ping can be late
 		var err error
-		if got, err = db.One[answer](d.MustAwaitReplica(t), d.DB, a, `
+		if got, err = db.One[answer](t.Context(), d.MustAwaitReplica(t), a, `
 			select 1 as n, current_setting('transaction_read_only')::boolean as replica from pg_sleep(0.3)`); err != nil {
 			t.Fatal(err)
 		}
@@ -306,12 +309,12 @@ func TestASlowPingDoesNotEndALongRead(t *testing.T) {
 	gate, through := newGate(t, d.URL)
 	d.MustUseReplica(t, through)
 	for range 5 { // on a busy machine a ping can be later
-		ctx := d.MustAwaitReplica(t)
+		reader := d.MustAwaitReplica(t)
 		time.AfterFunc(2*time.Second, func() {
 			gate.set(true)
 			time.AfterFunc(130*time.Millisecond, func() { gate.set(false) })
 		})
-		got, err := db.One[struct{ Replica bool }](ctx, d.DB, a, `
+		got, err := db.One[struct{ Replica bool }](t.Context(), reader, a, `
 			select current_setting('transaction_read_only')::boolean as replica from pg_sleep(2.5)`)
 		if err != nil {
 			t.Fatal(err)
@@ -354,7 +357,7 @@ func TestAReplicaThatCannotBeReachedCostsNothing(t *testing.T) {
 	refused := "postgres://u@127.0.0.1:1/db"
 	check := func(context.Context, *pgx.Conn) error { return nil }
 	err := d.DB.UseReplicas(t.Context(), []string{hangs, refused}, check, slog.New(slog.DiscardHandler))
-	if err != nil || d.MustReadReplica(t, d.DB.Reading(t.Context())) {
+	if err != nil || dbtest.MustReadReplica(t, d.DB.Reading()) {
 		t.Errorf("UseReplicas = %v, or a replica answered", err)
 	}
 }

@@ -78,7 +78,7 @@ func newPoolStates(name string) poolStates {
 // instruments belong to one meter.
 func (db *DB) observePool() metric.Registration {
 	registration, _ := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		stat := db.pool.Stat()
+		stat := db.conns.Stat()
 		o.ObserveInt64(connections, int64(stat.IdleConns()), db.states.idle)
 		o.ObserveInt64(connections, int64(stat.AcquiredConns()), db.states.used)
 		o.ObserveInt64(maxConnections, int64(stat.MaxConns()), db.states.pool)

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -71,20 +72,7 @@ const setSnapshot = `
 func (db *DB) Snapshot(
 	ctx context.Context, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues ...func(*pgx.Batch),
 ) error {
-	if reading := db.readingOf(ctx); reading != nil {
-		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-			return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
-		})
-		if done {
-			return err
-		}
-	}
-	return db.atTenant(ctx, tenant, func(db *DB) error {
-		conn, err := db.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
+	return db.onServer(ctx, tenant, func(ctx context.Context, db *DB, conn *conn) error {
 		return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
 	})
 }
@@ -115,7 +103,7 @@ func (db *DB) snapshot(
 	return nil
 }
 
-// Tx is a transaction of a tenant, or a savepoint in its shared one.
+// Tx is a transaction of a tenant, or a savepoint in that of Begin.
 type Tx struct {
 	pgx.Tx
 
@@ -173,8 +161,8 @@ func (db *DB) Tx(ctx context.Context, tenant tenancy.ID, f func(pgx.Tx) error) e
 
 // TxAfter is Tx with queries that are sent with the begin of the transaction. f sees their results.
 func (db *DB) TxAfter(ctx context.Context, tenant tenancy.ID, first func(*pgx.Batch), f func(*Tx) error) error {
-	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
-		return shared.inSavepoint(ctx, first, f)
+	if db.shared != nil {
+		return db.shared.inSavepoint(ctx, tenant, first, f)
 	}
 	return db.atTenant(ctx, tenant, func(db *DB) error {
 		return Retry(ctx, maxTries, func() error {
@@ -203,101 +191,105 @@ func (db *DB) TxWithoutTenant(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, conn, f)
 }
 
-// SharedTx is a transaction that several store methods share: each method that is called with the context of Begin runs
-// in a savepoint of it. With an idempotency key, the work of a request and the record of its response commit together;
-// so do a part of a change plan and its result. InSnapshot uses one that only reads.
-type SharedTx struct {
+// transaction is a transaction that several calls share. With an idempotency key, the work of a request and the record
+// of its response commit together; so do a part of a change plan and its result.
+type transaction struct {
 	tenant tenancy.ID
 	conn   *conn
 	tx     pgx.Tx
 	group  *group
 
-	readOnly bool // of InSnapshot
+	readOnly bool // of InSnapshot and ReadAtOnce
 	ended    bool
 }
 
-type sharedTxKey struct{}
+// in returns a DB that works in a transaction.
+func (db *DB) in(begun *transaction) *DB {
+	within := *db
+	within.shared = begun
+	return &within
+}
 
-// Begin begins a shared transaction; queue adds its first queries. The caller must
-// end it with Commit or Rollback.
-func (db *DB) Begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (context.Context, *SharedTx, error) {
-	var shared *SharedTx
+// Begin begins a transaction of the tenant; queue adds its first queries. Each call of the DB that it returns runs in a
+// savepoint, and no call is repeated after a deadlock: the caller must repeat the whole transaction. It must end it with
+// Commit or Rollback. Snapshot and queries without a tenant do not take part.
+func (db *DB) Begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*DB, error) {
+	var begun *transaction
 	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
-		shared, err = db.begin(ctx, tenant, queue)
+		begun, err = db.begin(ctx, tenant, queue)
 		return err
 	})
 	if err != nil {
-		return ctx, nil, err
+		return nil, err
 	}
-	return context.WithValue(ctx, sharedTxKey{}, shared), shared, nil
+	return db.in(begun), nil
 }
 
-func (db *DB) begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*SharedTx, error) {
+func (db *DB) begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*transaction, error) {
 	conn, err := db.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{})
-	db.queueTenant(ctx, batch, tenant)
+	db.queueTenant(batch, tenant)
 	queue(batch)
 	results := conn.SendBatch(ctx, batch)
-	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group}
+	begun := &transaction{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group}
 	if err := results.Close(); err != nil {
-		shared.Rollback(ctx)
+		begun.rollback(ctx)
 		return nil, err
 	}
-	return shared, nil
+	return begun, nil
 }
 
-// sharedTxOf returns the shared transaction of the tenant in ctx, or nil.
-func (db *DB) sharedTxOf(ctx context.Context, tenant tenancy.ID) *SharedTx {
-	if shared, _ := ctx.Value(sharedTxKey{}).(*SharedTx); shared != nil && shared.tenant == tenant && !db.isCentral {
-		return shared
-	}
-	return nil
-}
+var errOtherTenant = errors.New("the transaction is of another tenant")
 
 // inSavepoint calls f in a savepoint, which begins with the first queries. They are also the last ones if f is nil.
-func (s *SharedTx) inSavepoint(ctx context.Context, first func(*pgx.Batch), f func(*Tx) error) error {
-	if s.readOnly {
-		return (&Tx{Tx: s.tx}).run(ctx, &pgx.Batch{}, first, f)
+func (t *transaction) inSavepoint(
+	ctx context.Context, tenant tenancy.ID, first func(*pgx.Batch), f func(*Tx) error,
+) error {
+	switch {
+	case tenant != t.tenant:
+		return errOtherTenant
+	case t.readOnly:
+		return (&Tx{Tx: t.tx}).run(ctx, &pgx.Batch{}, first, f)
 	}
-	return s.group.withKeys(ctx, s.tenant, func() error {
-		return Retry(ctx, maxTries, func() error {
-			batch := &pgx.Batch{}
-			batch.Queue("savepoint work")
-			err := (&Tx{Tx: s.tx, end: "release savepoint work"}).run(ctx, batch, first, f)
-			if err != nil {
-				_, _ = s.tx.Exec(ctx, "rollback to savepoint work") // if this fails, so does the commit
-			}
-			return err
-		})
+	return t.group.withKeys(ctx, tenant, func() error {
+		batch := &pgx.Batch{}
+		batch.Queue("savepoint work")
+		err := (&Tx{Tx: t.tx, end: "release savepoint work"}).run(ctx, batch, first, f)
+		if err != nil {
+			_, _ = t.tx.Exec(ctx, "rollback to savepoint work") // if this fails, so does the commit
+		}
+		return err
 	})
 }
 
-// Commit sends the queries that queue adds and commits.
-func (s *SharedTx) Commit(ctx context.Context, queue func(*pgx.Batch)) error {
+// Commit sends the queries that queue adds and commits the transaction of Begin.
+func (db *DB) Commit(ctx context.Context, queue func(*pgx.Batch)) error {
 	batch := &pgx.Batch{}
 	queue(batch)
-	tx := Tx{Tx: s.tx, end: "commit"}
+	tx := Tx{Tx: db.shared.tx, end: "commit"}
 	if err := tx.SendLast(ctx, batch); err != nil {
-		s.Rollback(ctx)
+		db.Rollback(ctx)
 		return err
 	}
-	s.ended = true
-	s.conn.Release()
+	db.shared.ended = true
+	db.shared.conn.Release()
 	return nil
 }
 
-// Rollback undoes everything. After Commit it does nothing.
-func (s *SharedTx) Rollback(ctx context.Context) {
-	if s.ended {
+// Rollback undoes the transaction of Begin. After Commit it does nothing.
+func (db *DB) Rollback(ctx context.Context) { db.shared.rollback(ctx) }
+
+func (t *transaction) rollback(ctx context.Context) {
+	if t.ended {
 		return
 	}
-	s.ended = true
-	defer s.conn.Release()
-	rollback(ctx, s.tx)
+	t.ended = true
+	defer t.conn.Release()
+	rollback(ctx, t.tx)
 }
 
 // rollback ends a transaction, even if ctx has ended.

@@ -6,61 +6,82 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 const raiseDeadlock = `do $$ begin raise 'deadlock' using errcode = '40P01'; end $$`
 
-// A call in a shared transaction is retried after a deadlock. The retry keeps the work
-// of earlier calls.
-func TestASharedTransactionRetriesAfterADeadlock(t *testing.T) {
+// The caller repeats the whole transaction.
+func TestACallInATransactionIsNotRepeatedAfterADeadlock(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
 	a := d.MustTenant(t, "a").ID
-	ctx, shared, err := d.DB.Begin(t.Context(), a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Rice") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shared.Rollback(t.Context())
 	runs := 0
-	err = d.DB.Run(ctx, a, func(b *pgx.Batch) {
+	deadlock := func(b *pgx.Batch) {
 		b.Queue(insertCategory, a, "Tea")
 		if runs++; runs == 1 {
 			b.Queue(raiseDeadlock)
 		}
-	})
-	if err != nil || runs != 2 {
-		t.Fatalf("Run = %v after %d runs, want it to succeed in the second", err, runs)
 	}
-	if err := shared.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
-		t.Fatal(err)
+	transaction := func() error {
+		tx, err := d.DB.Begin(t.Context(), a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Rice") })
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback(t.Context())
+		if err := tx.Run(t.Context(), a, deadlock); err != nil {
+			return err
+		}
+		return tx.Commit(t.Context(), func(*pgx.Batch) {})
+	}
+	if err := transaction(); db.SQLState(err) != "40P01" || runs != 1 {
+		t.Fatalf("the transaction = %v after %d runs, want the deadlock of the first", err, runs)
+	}
+	runs = 0
+	if err := db.Retry(t.Context(), 2, transaction); err != nil || runs != 2 {
+		t.Fatalf("Retry = %v after %d runs, want it to succeed in the second", err, runs)
 	}
 	mustHave(t, d.DB, a, "Rice", "Tea")
 }
 
-// An error of a call in a shared transaction undoes only that call.
-func TestAFailedCallInASharedTransactionKeepsEarlierWork(t *testing.T) {
+func TestATransactionRefusesOtherTenants(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
-	a := d.MustTenant(t, "a").ID
-	ctx, shared, err := d.DB.Begin(t.Context(), a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Rice") })
+	a, b := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
+	tx, err := d.DB.Begin(t.Context(), a, func(*pgx.Batch) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shared.Rollback(t.Context())
+	defer tx.Rollback(t.Context())
+	if _, err := tx.Exec(t.Context(), b, insertCategory, b, "Tea"); err == nil {
+		t.Error("a transaction of a tenant works for another one")
+	}
+}
+
+// An error of a call in a transaction of Begin undoes only that call.
+func TestAFailedCallInATransactionKeepsEarlierWork(t *testing.T) {
+	t.Parallel()
+	d := dbtest.New(t)
+	a := d.MustTenant(t, "a").ID
+	within, err := d.DB.Begin(t.Context(), a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Rice") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer within.Rollback(t.Context())
 	for name, fail := range map[string]func() error{
 		"the only batch": func() error {
-			return d.DB.Run(ctx, a, func(b *pgx.Batch) {
+			return within.Run(t.Context(), a, func(b *pgx.Batch) {
 				b.Queue(insertCategory, a, "Tea")
 				b.Queue(`select 1 / 0`)
 			})
 		},
 		"the last batch": func() error {
-			return d.DB.Update(ctx, a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Tea") },
+			return within.Update(t.Context(), a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Tea") },
 				func(b *pgx.Batch) error { b.Queue(`select 1 / 0`); return nil })
 		},
 		"the function": func() error {
-			return d.DB.Tx(ctx, a, func(tx pgx.Tx) error {
+			return within.Tx(t.Context(), a, func(tx pgx.Tx) error {
 				_, err := tx.Exec(t.Context(), insertCategory, a, "Tea")
 				return errors.Join(err, errors.New("no"))
 			})
@@ -70,10 +91,10 @@ func TestAFailedCallInASharedTransactionKeepsEarlierWork(t *testing.T) {
 			t.Errorf("an error in %s is not returned", name)
 		}
 	}
-	if err := d.DB.Run(ctx, a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Salt") }); err != nil {
+	if err := within.Run(t.Context(), a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Salt") }); err != nil {
 		t.Fatal(err)
 	}
-	if err := shared.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
+	if err := within.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
 		t.Fatal(err)
 	}
 	mustHave(t, d.DB, a, "Rice", "Salt")

@@ -20,49 +20,20 @@ const setReadOnce = `
 	       set_config('enable_bitmapscan', 'off', true),
 	       set_config('enable_sort', 'off', true)`
 
-// InSnapshot calls f with a context in which all queries of the tenant see its rows at one moment, in one read-only
-// transaction. f holds a connection, so it must not wait for a client. Each query has the given timeout.
+// InSnapshot calls f with a read-only transaction whose queries all see the rows of the tenant at one moment. f holds a
+// connection, so it must not wait for a client. Each query has the given timeout.
 func (db *DB) InSnapshot(
-	ctx context.Context, tenant tenancy.ID, timeout time.Duration, f func(context.Context) error,
+	ctx context.Context, tenant tenancy.ID, timeout time.Duration, f func(context.Context, *DB) error,
 ) error {
-	return db.inSnapshot(ctx, tenant, func(b *pgx.Batch) {
-		b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
-	}, f)
-}
-
-// ReadAtOnce is InSnapshot with the settings of Run, for a page of a list whose queries depend on each other. f may be
-// called again if a replica fails. In a transaction of Begin, each query sees what has been committed before it.
-func (db *DB) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context) error) error {
-	if db.sharedTxOf(ctx, tenant) != nil {
-		return f(ctx)
-	}
-	set := func(b *pgx.Batch) { b.Queue(setTenant, setting(tenant)) }
-	if reading := db.readingOf(ctx); reading != nil {
-		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-			shared, err := db.beginSnapshot(ctx, conn, tenant, set)
-			if err != nil {
-				return err
-			}
-			defer rollback(ctx, shared.tx)
-			return f(context.WithValue(ctx, sharedTxKey{}, shared))
-		})
-		if done {
-			return err
-		}
-	}
-	return db.inSnapshot(ctx, tenant, set, f)
-}
-
-func (db *DB) inSnapshot(
-	ctx context.Context, tenant tenancy.ID, set func(*pgx.Batch), f func(context.Context) error,
-) error {
-	var shared *SharedTx
+	var begun *transaction
 	err := db.atTenant(ctx, tenant, func(db *DB) error {
 		conn, err := db.acquire(ctx)
 		if err != nil {
 			return err
 		}
-		if shared, err = db.beginSnapshot(ctx, conn, tenant, set); err != nil {
+		if begun, err = db.beginSnapshot(ctx, conn, tenant, func(b *pgx.Batch) {
+			b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
+		}); err != nil {
 			conn.Release()
 		}
 		return err
@@ -70,22 +41,41 @@ func (db *DB) inSnapshot(
 	if err != nil {
 		return err
 	}
-	defer shared.Rollback(ctx)
-	return f(context.WithValue(ctx, sharedTxKey{}, shared))
+	snapshot := db.in(begun)
+	defer snapshot.Rollback(ctx)
+	return f(ctx, snapshot)
+}
+
+// ReadAtOnce is InSnapshot with the settings of Run, for a page of a list whose queries depend on each other. f may be
+// called again. In a transaction of Begin, each query sees what has been committed before it.
+func (db *DB) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.Context, *DB) error) error {
+	if db.shared != nil {
+		return f(ctx, db)
+	}
+	return db.onServer(ctx, tenant, func(ctx context.Context, at *DB, conn *conn) error {
+		begun, err := at.beginSnapshot(ctx, conn, tenant, func(b *pgx.Batch) { b.Queue(setTenant, setting(tenant)) })
+		if err != nil {
+			return err
+		}
+		defer rollback(ctx, begun.tx)
+		return f(ctx, db.in(begun))
+	})
 }
 
 // beginSnapshot begins a transaction with the settings that set adds.
-func (db *DB) beginSnapshot(ctx context.Context, c *conn, tenant tenancy.ID, set func(*pgx.Batch)) (*SharedTx, error) {
+func (db *DB) beginSnapshot(
+	ctx context.Context, c *conn, tenant tenancy.ID, set func(*pgx.Batch),
+) (*transaction, error) {
 	batch := &pgx.Batch{}
 	db.queueSnapshot(batch, tenant)
 	set(batch)
 	results := c.SendBatch(ctx, batch)
-	shared := &SharedTx{tenant: tenant, conn: c, tx: results.Tx(), group: db.group, readOnly: true}
+	begun := &transaction{tenant: tenant, conn: c, tx: results.Tx(), group: db.group, readOnly: true}
 	if err := results.Close(); err != nil {
-		rollback(ctx, shared.tx)
+		rollback(ctx, begun.tx)
 		return nil, err
 	}
-	return shared, nil
+	return begun, nil
 }
 
 // Walk calls f with each row of a query that returns one page, and repeats the query with the position of the last row
@@ -94,7 +84,7 @@ func (db *DB) beginSnapshot(ctx context.Context, c *conn, tenant tenancy.ID, set
 func Walk[T any](
 	ctx context.Context, db *DB, tenant tenancy.ID, sql string, first []any, position func(T) []any, f func(T) error,
 ) error {
-	db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
+	db.StayOnPrimary() // if a replica failed, f would get rows again
 	for at := first; at != nil; {
 		args := append([]any{tenant}, at...)
 		at = nil

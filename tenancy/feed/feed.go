@@ -92,7 +92,11 @@ type Query struct {
 type Store struct {
 	db        *db.DB
 	retention time.Duration
+	*clients
+}
 
+// clients are those that wait for entries.
+type clients struct {
 	mu      sync.Mutex
 	waiting map[tenancy.ID]map[*waiter]struct{}
 	stopped chan struct{}
@@ -102,10 +106,12 @@ type Store struct {
 // New returns a Store. Cursors expire after the retention.
 func New(db *db.DB, retention time.Duration) *Store {
 	return &Store{
-		db: db, retention: retention,
-		waiting: map[tenancy.ID]map[*waiter]struct{}{}, stopped: make(chan struct{}),
+		db, retention, &clients{waiting: map[tenancy.ID]map[*waiter]struct{}{}, stopped: make(chan struct{})},
 	}
 }
+
+// On returns the store that works on d.
+func (s *Store) On(d *db.DB) *Store { return &Store{d, s.retention, s.clients} }
 
 // state is the state of a feed.
 type state struct {
@@ -174,7 +180,7 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	}
 	var states []state
 	var rows []row
-	s.db.StayOnPrimary(ctx)
+	s.db.StayOnPrimary()
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		b.Queue(`select feed_epoch($1)`, tenant)
 		db.QueueRows(b, &states, readState, tenant, q.After.Epoch, q.After.XID, q.After.Seq)
@@ -246,7 +252,7 @@ func (s *Store) Since(ctx context.Context, tenant tenancy.ID, at time.Time) (Cur
 	if time.Since(at) > s.retention {
 		return Cursor{}, fmt.Errorf("find a time in the changes: %w", ErrExpired)
 	}
-	s.db.StayOnPrimary(ctx)
+	s.db.StayOnPrimary()
 	found, err := db.One[struct{ Epoch, XID int64 }](ctx, s.db, tenant, findTime, tenant, at.Add(-maxTransaction))
 	if err != nil {
 		return Cursor{}, fmt.Errorf("find a time in the changes: %w", err)

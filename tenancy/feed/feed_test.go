@@ -184,7 +184,7 @@ func TestWritersAfterAStartDoNotWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"categories", "sellers"} {
-		_, tx, err := d.DB.Begin(t.Context(), tenant, func(b *pgx.Batch) {
+		tx, err := d.DB.Begin(t.Context(), tenant, func(b *pgx.Batch) {
 			b.Queue(`set local lock_timeout = '200ms'`)
 			b.Queue(`insert into `+table+` (tenant_id, name) values ($1, 'Acme')`, tenant)
 		})

@@ -44,7 +44,7 @@ type Response struct {
 
 // Claim is a running request that owns its key.
 type Claim struct {
-	tx     *db.SharedTx
+	Tx     *db.DB // the transaction of the request's work, which Commit or Rollback ends
 	tenant tenancy.ID
 	key    string
 }
@@ -55,22 +55,21 @@ const (
 	maxPause = 200 * time.Millisecond
 )
 
-// Begin claims the key. Store methods that are called with the returned context take part in the claim's transaction,
-// which the caller ends with Commit or Rollback. For a duplicate, Begin returns the stored response and no claim, or
-// ErrInProgress or ErrReused.
+// Begin claims the key. The caller ends the claim with Commit or Rollback, and begins a new one after a deadlock. For a
+// duplicate, Begin returns the stored response and no claim, or ErrInProgress or ErrReused.
 func Begin(
 	ctx context.Context, db *db.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
-) (context.Context, *Claim, *Response, error) {
+) (*Claim, *Response, error) {
 	deadline := time.Now().Add(maxWait)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		txCtx, claim, stored, err := poll(ctx, db, tenant, key, fingerprint)
+		claim, stored, err := poll(ctx, db, tenant, key, fingerprint)
 		left := time.Until(deadline)
 		if !errors.Is(err, ErrInProgress) || left <= 0 {
-			return txCtx, claim, stored, err
+			return claim, stored, err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx, nil, nil, fmt.Errorf("wait for a request with the same key: %w", ctx.Err())
+			return nil, nil, fmt.Errorf("wait for a request with the same key: %w", ctx.Err())
 		case <-time.After(min(left, pause/2+rand.N(pause))):
 		}
 	}
@@ -81,13 +80,13 @@ func Begin(
 // one waits for the other.
 func poll(
 	ctx context.Context, pool *db.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
-) (context.Context, *Claim, *Response, error) {
+) (*Claim, *Response, error) {
 	var claimed []struct{ Key string }
 	var stored []struct {
 		Fingerprint []byte
 		Response
 	}
-	txCtx, tx, err := pool.Begin(ctx, tenant, func(batch *pgx.Batch) {
+	tx, err := pool.Begin(ctx, tenant, func(batch *pgx.Batch) {
 		// The row of an expired response is claimed again. Tenants cannot share a lock, because its first half is the
 		// tenant.
 		db.QueueRows(batch, &claimed, `
@@ -108,24 +107,24 @@ func poll(
 		if db.SQLState(err) == "55P03" { // an instance of an earlier release locks only the row
 			err = ErrInProgress
 		}
-		return ctx, nil, nil, fmt.Errorf("claim an idempotency key: %w", err)
+		return nil, nil, fmt.Errorf("claim an idempotency key: %w", err)
 	}
 	if len(claimed) == 1 {
-		return txCtx, &Claim{tx, tenant, key}, nil, nil
+		return &Claim{tx, tenant, key}, nil, nil
 	}
 	tx.Rollback(ctx)
 	switch {
 	case len(stored) == 0:
-		return ctx, nil, nil, ErrInProgress
+		return nil, nil, ErrInProgress
 	case Fingerprint(stored[0].Fingerprint) != fingerprint:
-		return ctx, nil, nil, ErrReused
+		return nil, nil, ErrReused
 	}
-	return ctx, nil, &stored[0].Response, nil
+	return nil, &stored[0].Response, nil
 }
 
 // Commit stores the response and commits the work. A quota of storage can refuse the response if refusable.
 func (c *Claim) Commit(ctx context.Context, response Response, refusable bool) error {
-	return c.tx.Commit(ctx, func(batch *pgx.Batch) {
+	return c.Tx.Commit(ctx, func(batch *pgx.Batch) {
 		if !refusable {
 			batch.Queue(db.NeverRefused)
 		}
@@ -138,7 +137,7 @@ func (c *Claim) Commit(ctx context.Context, response Response, refusable bool) e
 }
 
 // Rollback undoes the work and releases the key. After Commit it does nothing.
-func (c *Claim) Rollback(ctx context.Context) { c.tx.Rollback(ctx) }
+func (c *Claim) Rollback(ctx context.Context) { c.Tx.Rollback(ctx) }
 
 // Rewrite replaces the bodies of the stored responses that contain a part, to erase personal data. The keys stay used.
 func Rewrite(

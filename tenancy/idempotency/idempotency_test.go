@@ -42,18 +42,18 @@ func TestADuplicateGetsTheStoredResponse(t *testing.T) {
 		Status: 201, Header: map[string][]string{"Location": {"/api/categories/1"}}, Body: []byte("{\"id\":1}\x00\xff"),
 	}
 
-	ctx, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", fingerprint)
+	claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", fingerprint)
 	if err != nil || claim == nil || response != nil {
 		t.Fatalf("the first Begin = %v, %v, %v, want a claim", claim, response, err)
 	}
-	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
+	if _, err := claim.Tx.Exec(t.Context(), tenant, addCategory, tenant, "x"); err != nil {
 		t.Fatal(err)
 	}
 	if n := countCategories(t, d.DB, tenant); n != 0 {
 		t.Errorf("%d categories before the commit, want none visible outside the claim", n)
 	}
 	// A failed call keeps the work of earlier calls.
-	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); db.SQLState(err) != "23505" {
+	if _, err := claim.Tx.Exec(t.Context(), tenant, addCategory, tenant, "x"); db.SQLState(err) != "23505" {
 		t.Errorf("the same name again = %v, want a unique violation", err)
 	}
 	if err := claim.Commit(t.Context(), want, true); err != nil {
@@ -63,19 +63,19 @@ func TestADuplicateGetsTheStoredResponse(t *testing.T) {
 		t.Errorf("%d categories, want 1", n)
 	}
 
-	_, claim, response, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", fingerprint)
+	claim, response, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", fingerprint)
 	if err != nil || claim != nil || response == nil {
 		t.Fatalf("the second Begin = %v, %v, %v, want the stored response", claim, response, err)
 	}
 	if diff := cmp.Diff(want, *response); diff != "" {
 		t.Errorf("the response differs (-want +got):\n%s", diff)
 	}
-	_, _, _, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{2})
+	_, _, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{2})
 	if !errors.Is(err, idempotency.ErrReused) {
 		t.Errorf("another body under the key = %v, want ErrReused", err)
 	}
 	// Keys of different tenants are independent.
-	_, claim, _, err = idempotency.Begin(t.Context(), d.DB, other, "k", fingerprint)
+	claim, _, err = idempotency.Begin(t.Context(), d.DB, other, "k", fingerprint)
 	if err != nil || claim == nil {
 		t.Fatalf("another tenant's Begin = %v, %v, want a claim", claim, err)
 	}
@@ -87,11 +87,11 @@ func TestARollbackReleasesTheKey(t *testing.T) {
 	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	for range 2 {
-		ctx, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
+		claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
 		if err != nil || claim == nil {
 			t.Fatalf("Begin = %v, %v, want a claim", claim, err)
 		}
-		if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
+		if _, err := claim.Tx.Exec(t.Context(), tenant, addCategory, tenant, "x"); err != nil {
 			t.Fatal(err)
 		}
 		claim.Rollback(t.Context())
@@ -109,7 +109,7 @@ type begun struct {
 }
 
 func begin(t *testing.T, db *db.DB, tenant tenancy.ID) begun {
-	_, claim, response, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
+	claim, response, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
 	if claim != nil {
 		claim.Rollback(t.Context())
 	}
@@ -120,7 +120,7 @@ func TestADuplicateWaitsAndIsThenRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
-	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
+	claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestADuplicateWaitsAndIsThenRefused(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, _, _, err = idempotency.Begin(ctx, d.DB, tenant, "k", idempotency.Fingerprint{})
+	_, _, err = idempotency.Begin(ctx, d.DB, tenant, "k", idempotency.Fingerprint{})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Begin with a short deadline = %v, want it to end with its context", err)
 	}
@@ -169,7 +169,7 @@ func TestWaitingDuplicatesHoldNoConnection(t *testing.T) {
 	tenant := d.MustTenant(t, "a").ID
 	super := d.MustSuperAt(t, tenant)
 	db := dbtest.MustOpen(t, d.URL+"&pool_max_conns=4")
-	_, claim, _, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
+	claim, _, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,18 +213,18 @@ func TestOneDuplicateRunsAfterARollback(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "a").ID
-	ctx, first, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
+	first, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
+	if _, err := first.Tx.Exec(t.Context(), tenant, addCategory, tenant, "x"); err != nil {
 		t.Fatal(err)
 	}
 	var worked, replayed atomic.Int64
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			ctx, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
+			claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
 			switch {
 			case errors.Is(err, idempotency.ErrInProgress): // after two seconds
 				replayed.Add(1) // the client would retry
@@ -234,10 +234,10 @@ func TestOneDuplicateRunsAfterARollback(t *testing.T) {
 				replayed.Add(1)
 			default:
 				worked.Add(1)
-				if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
+				if _, err := claim.Tx.Exec(t.Context(), tenant, addCategory, tenant, "x"); err != nil {
 					t.Error(err)
 				}
-				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}, true); err != nil {
+				if err := claim.Commit(t.Context(), idempotency.Response{Status: 201, Body: []byte("{}")}, true); err != nil {
 					t.Error(err)
 				}
 			}
@@ -259,7 +259,7 @@ func TestTwentyDuplicatesTakeEffectOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			ctx, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{1})
+			claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{1})
 			switch {
 			case errors.Is(err, tenancy.ErrBusy), errors.Is(err, idempotency.ErrInProgress):
 				replayed.Add(1) // the client would retry
@@ -269,10 +269,10 @@ func TestTwentyDuplicatesTakeEffectOnce(t *testing.T) {
 				replayed.Add(1)
 			default:
 				worked.Add(1)
-				if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
+				if _, err := claim.Tx.Exec(t.Context(), tenant, addCategory, tenant, "x"); err != nil {
 					t.Error(err)
 				}
-				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}, true); err != nil {
+				if err := claim.Commit(t.Context(), idempotency.Response{Status: 201, Body: []byte("{}")}, true); err != nil {
 					t.Error(err)
 				}
 			}
@@ -310,7 +310,7 @@ func TestAnExpiredKeyCanBeClaimed(t *testing.T) {
 	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
 	insertStored(t, super, tenant, "old", 1, 25)
-	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})
+	claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})
 	if err != nil || claim == nil {
 		t.Fatalf("Begin = %v, %v, want a claim", claim, err)
 	}
@@ -318,7 +318,7 @@ func TestAnExpiredKeyCanBeClaimed(t *testing.T) {
 	if err := claim.Commit(t.Context(), want, true); err != nil {
 		t.Fatal(err)
 	}
-	_, _, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})
+	_, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})
 	if err != nil || response == nil || string(response.Body) != "new" {
 		t.Errorf("Begin of the duplicate = %v, %v, want the new response", response, err)
 	}
@@ -331,13 +331,13 @@ func TestAnExpiredResponseIsNeverReplayed(t *testing.T) {
 	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
 	insertStored(t, super, tenant, "old", 1, 25)
-	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
+	claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := make(chan begun, 1)
 	go func() {
-		_, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
+		claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
 		if claim != nil {
 			claim.Rollback(t.Context())
 		}
@@ -380,7 +380,7 @@ func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
 	insertStored(t, super, tenant, "old", 2000, 25)
-	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old7", idempotency.Fingerprint{})
+	claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old7", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func LogExport(
 		e.Details = map[string]any{"filters": filters}
 	}
 	// A replica may still answer the reads of the export, which do not depend on the entry.
-	if _, err := pool.Exec(db.OnPrimary(ctx), tenant, insertAudit, auditArgs(tenant, by, e)...); err != nil {
+	if _, err := pool.OnPrimary().Exec(ctx, tenant, insertAudit, auditArgs(tenant, by, e)...); err != nil {
 		return wrap("record an export", err)
 	}
 	return nil

@@ -270,7 +270,7 @@ func TestATenantChangesWhileItsRowsAreWritten(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
 	tenant := d.MustTenant(t, "acme")
-	_, work, err := d.DB.Begin(t.Context(), tenant.ID, func(b *pgx.Batch) {
+	work, err := d.DB.Begin(t.Context(), tenant.ID, func(b *pgx.Batch) {
 		b.Queue(`insert into categories (tenant_id, name) values ($1, 'C')`, tenant.ID)
 	})
 	if err != nil {
@@ -287,7 +287,7 @@ func TestDeletingATenantWaitsForRunningTransactions(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
 	tenant, super := d.MustTenant(t, "acme"), d.MustSuper(t)
-	_, work, err := d.DB.Begin(t.Context(), tenant.ID, func(b *pgx.Batch) {
+	work, err := d.DB.Begin(t.Context(), tenant.ID, func(b *pgx.Batch) {
 		b.Queue(`insert into categories (tenant_id, name) values ($1, 'C')`, tenant.ID)
 	})
 	if err != nil {

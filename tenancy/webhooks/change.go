@@ -48,7 +48,6 @@ func (s *Store) run(
 		}
 	}
 	var before, changed []Webhook
-	s.db.StayOnPrimary(ctx)
 	err = s.db.Update(ctx, tenant, func(b *pgx.Batch) {
 		makers.queue(b) // before the endpoint, as a revocation does
 		db.QueueRows(b, &before, `select`+columns+` from webhooks where tenant_id = $1 and id = $2 for update`,

@@ -210,7 +210,7 @@ func TestDeliveryInOrderDespiteFaults(t *testing.T) {
 	for i := range 4 {
 		writers.Go(func() {
 			for n := range 8 {
-				_, tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
+				tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
 					b.Queue(`insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, fmt.Sprint(i, " ", n))
 				})
 				if err != nil {
@@ -467,7 +467,7 @@ func TestAChangeThatBeganBeforeTheEndpointArrives(t *testing.T) {
 			return w.ID
 		},
 	} {
-		_, tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
+		tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
 			b.Queue(`insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, t.Name())
 		})
 		if err != nil {

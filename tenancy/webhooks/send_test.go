@@ -19,7 +19,9 @@ import (
 )
 
 // newSender returns a Store without a database.
-func newSender(isLocal bool) *Store { return &Store{client: newClient(isLocal), isLocal: isLocal} }
+func newSender(isLocal bool) *Store {
+	return &Store{sender: &sender{client: newClient(isLocal), isLocal: isLocal}}
+}
 
 func testMessage() message {
 	body := encodeMessage("changes", time.Unix(1772357400, 0), []json.RawMessage{json.RawMessage(`{"seq":"A"}`)})

@@ -109,9 +109,14 @@ type Fields struct {
 
 // Store reads, writes and delivers to the endpoints of all tenants. It is safe for concurrent use.
 type Store struct {
-	db      *db.DB
+	db   *db.DB
+	feed *feed.Store
+	*sender
+}
+
+// sender delivers messages.
+type sender struct {
 	parts   func(context.Context) ([]*db.DB, error) // tests replace DB.Parts
-	feed    *feed.Store
 	client  *http.Client
 	isLocal bool
 	timing  timing
@@ -130,16 +135,19 @@ type Store struct {
 func New(pool *db.DB, changes *feed.Store, isLocal bool) *Store {
 	interrupted, interrupt := context.WithCancel(context.Background())
 	queries := max(1, pool.MaxConns()/8)
-	return &Store{
-		db: pool, parts: pool.Parts, feed: changes, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
+	return &Store{db: pool, feed: changes, sender: &sender{
+		parts: pool.Parts, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
 		queries: make(chan struct{}, queries),
 		shares:  shares{each: max(1, queries/2), tenants: map[tenancy.ID]*share{}},
 		late: db.Problems{
 			Begins: "a webhook is delivered late", Ends: "a webhook is delivered in time again",
 		},
 		stopped: make(chan struct{}), interrupted: interrupted, interrupt: interrupt,
-	}
+	}}
 }
+
+// On returns the store that works on d.
+func (s *Store) On(d *db.DB) *Store { return &Store{d, s.feed.On(d), s.sender} }
 
 // newSecret returns a secret in the format of Standard Webhooks.
 func newSecret() string {
@@ -205,7 +213,6 @@ func (s *Store) Create(
 	if err != nil {
 		return w, err
 	}
-	s.db.StayOnPrimary(ctx)
 	err = s.db.Update(ctx, tenant, func(b *pgx.Batch) {
 		makers.queue(b)
 		b.Queue(`select pg_advisory_xact_lock(hashtextextended('new webhooks of tenant ' || $1::bigint, 0))`, tenant)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // MustUseReplica lets the database act as its own replica at a URL: has_replayed returns true. Transactions of replicas
@@ -21,13 +23,13 @@ func (d *Database) MustUseReplica(t testing.TB, url string) {
 	d.MustAwaitReplica(t)
 }
 
-// MustAwaitReplica returns a context of a request that a replica has answered. On a busy machine, a replica can be
-// skipped for a second.
-func (d *Database) MustAwaitReplica(t testing.TB) context.Context {
+// MustAwaitReplica returns the DB of a request that a replica has answered. On a busy machine, a replica can be skipped
+// for a second.
+func (d *Database) MustAwaitReplica(t testing.TB) *db.DB {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if ctx := d.DB.Reading(t.Context()); d.MustReadReplica(t, ctx) {
-			return ctx
+		if reader := d.DB.Reading(); MustReadReplica(t, reader) {
+			return reader
 		}
 	}
 	t.Fatal("no replica answered within a minute")
@@ -35,9 +37,9 @@ func (d *Database) MustAwaitReplica(t testing.TB) context.Context {
 }
 
 // MustReadReplica reports whether a replica answers a read.
-func (d *Database) MustReadReplica(t testing.TB, ctx context.Context) (byReplica bool) {
+func MustReadReplica(t testing.TB, d *db.DB) (byReplica bool) {
 	t.Helper()
-	if err := d.DB.Run(ctx, 1, func(b *pgx.Batch) {
+	if err := d.Run(t.Context(), 1, func(b *pgx.Batch) {
 		b.Queue(`select current_setting('transaction_read_only')::boolean`).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&byReplica)
 		})
