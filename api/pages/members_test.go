@@ -192,3 +192,26 @@ func TestInvitationDoesNotRevealAccounts(t *testing.T) {
 		compare("success", s.post(t, "", link, url.Values{"password": {password}}, http.StatusSeeOther))
 	}
 }
+
+// A later release can have given a role while this one still serves.
+func TestARoleThatIsNotKnownHasNoAccess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	member := s.mustPerson(t, "member", s.a, people.Viewer)
+	cookie := s.mustSession(t, member)
+	s.get(t, cookie, s.path("/members"), http.StatusOK)
+	for _, role := range []string{"clerk", "accountant"} {
+		s.alter(t, `update memberships set role = $2 where user_id = $1`, member, role)
+		for _, r := range New(s.Options).routes() {
+			if r.role == public || r.role == signedIn {
+				continue
+			}
+			path := strings.NewReplacer("{slug}", s.a.Slug, "{id}", "1", "{number}", "1").Replace(r.pattern)
+			c := call{cookie: cookie, path: path}
+			if r.method == "POST" {
+				c.form = url.Values{}
+			}
+			s.try(t, c, http.StatusForbidden)
+		}
+	}
+}
