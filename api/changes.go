@@ -163,7 +163,7 @@ type changeData struct {
 
 func (s *Server) newChangeData(ctx context.Context, d *db.DB, tenant tenancy.ID, names bool) *changeData {
 	return &changeData{
-		server: s, catalog: s.Catalog.On(d), sales: s.Sales.On(d), ctx: ctx, tenant: tenant, names: names,
+		server: s, catalog: catalog.New(d), sales: sales.New(d), ctx: ctx, tenant: tenant, names: names,
 		objects: map[objectName]json.RawMessage{},
 	}
 }

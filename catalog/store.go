@@ -80,11 +80,8 @@ var (
 // Store reads and writes the catalogs of all tenants.
 type Store struct{ db *db.DB }
 
-// New returns the store of a database.
-func New(db *db.DB) *Store { return &Store{db} }
-
-// On returns the store that works on d.
-func (s *Store) On(d *db.DB) *Store { return New(d) }
+// New returns a store that works on d.
+func New(d *db.DB) *Store { return &Store{d} }
 
 // Actor identifies the tenant of a change and the API key that the ledger records. KeyID
 // is nil if an operator's command makes the change. KeyName is the name of the key, or nil too.
