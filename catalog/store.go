@@ -63,7 +63,6 @@ package catalog
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
@@ -96,10 +95,3 @@ type rowID struct{ ID int64 }
 
 // rowCount is the result of a query that counts.
 type rowCount struct{ Count int64 }
-
-func wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
-}

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -17,9 +18,14 @@ const (
 	// maxTries bounds how often a transaction is run if PostgreSQL aborts it because of a deadlock or a serialization
 	// failure.
 	maxTries = 3
-	// retryPause, plus a random time up to the same length, lets the other transaction of a deadlock take the lock
-	// first.
+	// retryPause lets the other transaction of a deadlock take the lock first.
 	retryPause = 50 * time.Millisecond
+	// maxRestarts bounds how often work starts over. Clients that delete and create the same products all the time make
+	// many attempts fail.
+	maxRestarts  = 100
+	restartPause = time.Millisecond
+	// A pause grows with the number of tries up to maxGrowth times.
+	maxGrowth = 20
 )
 
 // Update runs one transaction in two batches: read queues the queries that lock and
@@ -299,36 +305,37 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 	_ = tx.Rollback(ctx) // the pool drops a connection that cannot roll back
 }
 
-// maxRestarts bounds how often work starts over. Clients that delete and create the same products all the time make many
-// attempts fail.
-const maxRestarts = 100
-
-// Restart waits for a random time before work starts over for the nth time because other transactions changed what it
-// had read. It returns false if the work must end with ErrBusy.
-func Restart(ctx context.Context, n int) bool {
-	if n > maxRestarts {
-		return false
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(rand.N(time.Duration(min(n, 20)) * time.Millisecond)):
-		return true
-	}
+// Retry calls f up to tries times while PostgreSQL aborts it because of a deadlock or a serialization failure.
+func Retry(ctx context.Context, tries int, f func() error) error {
+	return RetryIf(ctx, tries, retryPause, func(err error) bool {
+		code := SQLState(err)
+		return code == "40P01" || code == "40001"
+	}, f)
 }
 
-// Retry calls f up to tries times, with pauses, while PostgreSQL aborts it because of a
-// deadlock or a serialization failure. It returns that error when ctx ends.
-func Retry(ctx context.Context, tries int, f func() error) error {
+// Restart calls f again while its error is one of changed: other transactions changed what it had read. In the end it
+// returns ErrBusy.
+func Restart(ctx context.Context, changed func(error) bool, f func() error) error {
+	err := RetryIf(ctx, maxRestarts, restartPause, changed, f)
+	if err != nil && changed(err) {
+		err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
+	}
+	return err
+}
+
+// RetryIf calls f up to tries times while its error is one of again. In between it waits for a random time, which is
+// about pause after the first try and grows. It returns the last error when ctx ends.
+func RetryIf(ctx context.Context, tries int, pause time.Duration, again func(error) bool, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
-		if code := SQLState(err); try == tries || code != "40P01" && code != "40001" {
+		if err == nil || try == tries || !again(err) {
 			return err
 		}
+		mean := time.Duration(min(try, maxGrowth)) * pause
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(retryPause + rand.N(retryPause)):
+		case <-time.After(mean/2 + rand.N(mean)):
 		}
 	}
 }
