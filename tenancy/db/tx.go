@@ -211,14 +211,12 @@ type transaction struct {
 
 // in returns a DB that works in a transaction.
 func (db *DB) in(begun *transaction) *DB {
-	within := *db
-	within.shared = begun
-	return &within
+	return &DB{pool: db.pool, key: db.key, shared: begun}
 }
 
 // Begin begins a transaction of the tenant; queue adds its first queries. Each call of the DB that it returns runs in a
 // savepoint, and no call is repeated after a deadlock: the caller must repeat the whole transaction. It must end it with
-// Commit or Rollback. Snapshot and queries without a tenant do not take part.
+// Commit or Rollback. Snapshot and queries without a tenant fail.
 func (db *DB) Begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*DB, error) {
 	var begun *transaction
 	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
