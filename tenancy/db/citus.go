@@ -239,7 +239,7 @@ func (c *cluster) find(ctx context.Context, tenant tenancy.ID) (*group, error) {
 // of the query does not have. placesOf waits about a second for the end of that.
 func (c *cluster) placesOf(ctx context.Context, tenant tenancy.ID) (places []place, err error) {
 	isMoving := func(err error) bool { return errors.Is(err, tenancy.ErrMoving) }
-	return places, RetryIf(ctx, 20, 5*time.Millisecond, isMoving, func() error {
+	err = RetryIf(ctx, 20, 5*time.Millisecond, isMoving, func() error {
 		places, err = c.read(ctx, `
 		   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant)
 		if err == nil && len(places) == 0 {
@@ -247,6 +247,7 @@ func (c *cluster) placesOf(ctx context.Context, tenant tenancy.ID) (places []pla
 		}
 		return err
 	})
+	return places, err
 }
 
 // read asks the coordinator for the places of groups.

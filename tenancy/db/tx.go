@@ -79,34 +79,28 @@ func (db *DB) Snapshot(
 	ctx context.Context, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues ...func(*pgx.Batch),
 ) error {
 	return db.onServer(ctx, tenant, func(ctx context.Context, db *DB, conn *conn) error {
-		return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
+		var tx pgx.Tx
+		for i, queue := range queues {
+			batch := &pgx.Batch{}
+			if i == 0 {
+				db.queueSnapshot(batch, tenant)
+				batch.Queue(setSnapshot, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10), string(plan))
+			}
+			queue(batch)
+			if i == len(queues)-1 {
+				batch.Queue("commit")
+			}
+			results := conn.SendBatch(ctx, batch)
+			if i == 0 {
+				tx = results.Tx()
+			}
+			if err := results.Close(); err != nil {
+				rollback(ctx, tx)
+				return err
+			}
+		}
+		return nil
 	})
-}
-
-func (db *DB) snapshot(
-	ctx context.Context, c *conn, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues []func(*pgx.Batch),
-) error {
-	var tx pgx.Tx
-	for i, queue := range queues {
-		batch := &pgx.Batch{}
-		if i == 0 {
-			db.queueSnapshot(batch, tenant)
-			batch.Queue(setSnapshot, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10), string(plan))
-		}
-		queue(batch)
-		if i == len(queues)-1 {
-			batch.Queue("commit")
-		}
-		results := c.SendBatch(ctx, batch)
-		if i == 0 {
-			tx = results.Tx()
-		}
-		if err := results.Close(); err != nil {
-			rollback(ctx, tx)
-			return err
-		}
-	}
-	return nil
 }
 
 // Tx is a transaction of a tenant, or a savepoint in that of Begin.
@@ -172,11 +166,15 @@ func (db *DB) TxAfter(ctx context.Context, tenant tenancy.ID, first func(*pgx.Ba
 	}
 	return db.atTenant(ctx, tenant, func(db *DB) error {
 		return Retry(ctx, maxTries, func() error {
-			begun, err := db.begin(ctx, tenant, first)
+			conn, err := db.acquire(ctx)
 			if err != nil {
 				return err
 			}
-			defer begun.conn.Release() // the pool drops a connection with an open transaction
+			defer conn.Release() // the pool drops a connection with an open transaction
+			begun, err := db.begin(ctx, conn, tenant, false, first)
+			if err != nil {
+				return err
+			}
 			tx := &Tx{Tx: begun.tx, end: "commit"}
 			// begun.tx does not see the commit of SendLast, so it must not be ended a second time.
 			if err = tx.call(ctx, f); err != nil {
@@ -218,30 +216,45 @@ func (db *DB) in(begun *transaction) *DB {
 // savepoint, and no call is repeated after a deadlock: the caller must repeat the whole transaction. It must end it with
 // Commit or Rollback. Snapshot and queries without a tenant fail.
 func (db *DB) Begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*DB, error) {
-	var begun *transaction
-	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
-		begun, err = db.begin(ctx, tenant, queue)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return db.in(begun), nil
+	return db.beginAlone(ctx, tenant, false, queue)
 }
 
-func (db *DB) begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*transaction, error) {
-	conn, err := db.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
+// beginAlone is begin with a connection of the pool, which the end of the transaction releases.
+func (db *DB) beginAlone(
+	ctx context.Context, tenant tenancy.ID, readOnly bool, queue func(*pgx.Batch),
+) (within *DB, err error) {
+	err = db.atTenant(ctx, tenant, func(at *DB) error {
+		conn, err := at.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		begun, err := at.begin(ctx, conn, tenant, readOnly, queue)
+		if err != nil {
+			conn.Release()
+			return err
+		}
+		within = db.in(begun)
+		return nil
+	})
+	return within, err
+}
+
+// begin begins a transaction of the tenant, or one that reads one snapshot; queue adds its first queries.
+func (db *DB) begin(
+	ctx context.Context, c *conn, tenant tenancy.ID, readOnly bool, queue func(*pgx.Batch),
+) (*transaction, error) {
 	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{})
-	db.queueTenant(batch, tenant)
+	if readOnly {
+		db.queueSnapshot(batch, tenant)
+	} else {
+		batch.BeginTx(pgx.TxOptions{})
+		db.queueTenant(batch, tenant)
+	}
 	queue(batch)
-	results := conn.SendBatch(ctx, batch)
-	begun := &transaction{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group}
+	results := c.SendBatch(ctx, batch)
+	begun := &transaction{tenant: tenant, conn: c, tx: results.Tx(), group: db.group, readOnly: readOnly}
 	if err := results.Close(); err != nil {
-		begun.rollback(ctx)
+		rollback(ctx, begun.tx)
 		return nil, err
 	}
 	return begun, nil
