@@ -58,12 +58,6 @@ const (
 // effect that a full tenant needs: to adjust stock, to cancel and to refund.
 const NeverRefused = `select set_config('app.never_refused', 'on', true)`
 
-// SetTenant makes the rest of a transaction of TxWithoutTenant see the rows of a tenant.
-func SetTenant(ctx context.Context, tx pgx.Tx, tenant tenancy.ID) error {
-	_, err := tx.Exec(ctx, setTenant, setting(tenant))
-	return err
-}
-
 // setting returns the value of app.tenant_id. A query without a tenant is a programming
 // error, which a metric counts.
 func setting(id tenancy.ID) string {

@@ -185,16 +185,6 @@ func (db *DB) TxAfter(ctx context.Context, tenant tenancy.ID, first func(*pgx.Ba
 	})
 }
 
-// TxWithoutTenant runs f in a transaction, for the operator.
-func (db *DB) TxWithoutTenant(ctx context.Context, f func(pgx.Tx) error) error {
-	conn, err := db.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	return pgx.BeginFunc(ctx, conn, f)
-}
-
 // transaction is a transaction that several calls share. With an idempotency key, the work of a request and the record
 // of its response commit together; so do a part of a change plan and its result.
 type transaction struct {

@@ -74,7 +74,6 @@ func TestATransactionUsesNoOtherConnection(t *testing.T) {
 	for name, work := range map[string]func() error{
 		"Snapshot":         func() error { return tx.Snapshot(t.Context(), a, db.GenericPlan, time.Minute, nothing) },
 		"RunWithoutTenant": func() error { return tx.RunWithoutTenant(t.Context(), nothing) },
-		"TxWithoutTenant":  func() error { return tx.TxWithoutTenant(t.Context(), func(pgx.Tx) error { return nil }) },
 		"Begin": func() error {
 			second, err := tx.Begin(t.Context(), a, nothing)
 			if err == nil {
