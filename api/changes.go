@@ -152,8 +152,7 @@ type objectName struct{ objectType, id string }
 // changeData has the objects of entries, as the responses of GET have them.
 type changeData struct {
 	server  *Server
-	catalog *catalog.Store
-	sales   *sales.Store
+	db      *db.DB
 	ctx     context.Context
 	tenant  tenancy.ID
 	names   bool // of customers in orders
@@ -162,10 +161,7 @@ type changeData struct {
 }
 
 func (s *Server) newChangeData(ctx context.Context, d *db.DB, tenant tenancy.ID, names bool) *changeData {
-	return &changeData{
-		server: s, catalog: s.Catalog.On(d), sales: s.Sales.On(d), ctx: ctx, tenant: tenant, names: names,
-		objects: map[objectName]json.RawMessage{},
-	}
+	return &changeData{s, d, ctx, tenant, names, map[objectName]json.RawMessage{}, 0}
 }
 
 func (d *changeData) shape(e feed.Entry) changeJSON {
@@ -233,7 +229,7 @@ func (d *changeData) add(objectType, id string, object any) error {
 
 // readOrders reads orders until there is enough data. It returns the numbers of the others.
 func (d *changeData) readOrders(numbers []string, most int) (unread []string, err error) {
-	err = d.sales.OrdersByNumber(d.ctx, d.tenant, numbers, func(o sales.StoredOrder) error {
+	err = sales.New(d.db).OrdersByNumber(d.ctx, d.tenant, numbers, func(o sales.StoredOrder) error {
 		unread = numbers[slices.Index(numbers, o.Number)+1:]
 		if err := d.add("order", o.Number, wholeOrderShape(o, d.names)); err != nil {
 			return err
@@ -254,23 +250,23 @@ func (d *changeData) readObjects(objectType string, ids []string) error {
 	s := d.server
 	switch objectType {
 	case "product":
-		return addAll(d, objectType, integers(ids), d.catalog.ProductsByID, func(p catalog.Product) (string, any) {
+		return addAll(d, objectType, integers(ids), catalog.New(d.db).ProductsByID, func(p catalog.Product) (string, any) {
 			return strconv.FormatInt(p.ID, 10), s.productShape(p)
 		})
 	case "stock":
-		return addAll(d, objectType, integers(ids), d.catalog.Inventories, func(i catalog.Inventory) (string, any) {
+		return addAll(d, objectType, integers(ids), catalog.New(d.db).Inventories, func(i catalog.Inventory) (string, any) {
 			return strconv.FormatInt(i.ProductID, 10), inventoryShape(i.ProductID, i.Stock)
 		})
 	case "channel":
-		return addAll(d, objectType, ids, d.sales.ChannelsByID, func(c sales.Channel) (string, any) {
+		return addAll(d, objectType, ids, sales.New(d.db).ChannelsByID, func(c sales.Channel) (string, any) {
 			return c.Identifier, channelShape(c)
 		})
 	case "customer":
-		return addAll(d, objectType, ids, d.sales.CustomersByID, func(c sales.CustomerSales) (string, any) {
+		return addAll(d, objectType, ids, sales.New(d.db).CustomersByID, func(c sales.CustomerSales) (string, any) {
 			return c.ID, customerShape(c)
 		})
 	case "refund":
-		return addAll(d, objectType, integers(ids), d.sales.RefundsByID, func(g sales.OrderRefund) (string, any) {
+		return addAll(d, objectType, integers(ids), sales.New(d.db).RefundsByID, func(g sales.OrderRefund) (string, any) {
 			return strconv.FormatInt(g.ID, 10), orderRefundJSON{g.OrderNumber, refundShape(g.StoredRefund)}
 		})
 	}
@@ -278,7 +274,7 @@ func (d *changeData) readObjects(objectType string, ids []string) error {
 		"category": catalog.Categories, "seller": catalog.Sellers, "warehouse": catalog.Warehouses,
 	}[objectType]
 	read := func(ctx context.Context, of tenancy.ID, ids []int64) ([]catalog.Reference, error) {
-		return d.catalog.ReferencesByID(ctx, of, kind, ids)
+		return catalog.New(d.db).ReferencesByID(ctx, of, kind, ids)
 	}
 	return addAll(d, objectType, integers(ids), read, func(r catalog.Reference) (string, any) {
 		return strconv.FormatInt(r.ID, 10), references{s, kind}.shape(r)

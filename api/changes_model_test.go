@@ -97,7 +97,7 @@ func (h *history) write(ctx context.Context, random *rand.Rand) {
 
 // change makes one random change. It fails if the object does not exist or is in use.
 func (h *history) change(ctx context.Context, tx *db.DB, random *rand.Rand) error {
-	products, orders := h.server.Catalog.On(tx), h.server.Sales.On(tx)
+	products, orders := catalog.New(tx), sales.New(tx)
 	by := catalog.Actor{Tenant: h.tenant}
 	sku, number := fmt.Sprint("sku-", random.IntN(8)), fmt.Sprint("n-", random.IntN(12))
 	name := fmt.Sprint("name ", random.IntN(6))

@@ -106,7 +106,7 @@ type responseJSON struct {
 func (s *Server) sendCustomer(
 	w http.ResponseWriter, r *http.Request, d *db.DB, tenant tenancy.ID, id string, by tenancy.Actor,
 ) error {
-	orders := s.Sales.On(d)
+	orders := sales.New(d)
 	file := &download{w: w, timeout: s.limits.readerTimeout, contentType: jsonType, name: "customer.json"}
 	customer, err := orders.Customer(r.Context(), tenant, id)
 	if err != nil {

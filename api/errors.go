@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,41 +112,68 @@ func (e *apiError) Error() string {
 // Unwrap returns the cause.
 func (e *apiError) Unwrap() error { return e.cause }
 
-// domainErrors maps errors of the domain packages to responses. Any other error is a 500, whose
+// domainErrors maps errors of the domain packages to responses, the first that matches. Any other error is a 500, whose
 // cause is only in the log.
-var domainErrors = []struct {
-	err     error
-	code    Code
-	details tenancy.InvalidError
-}{
-	{err: tenancy.ErrNotFound, code: NotFound},
-	{err: tenancy.ErrEnded, code: InvalidAPIKey}, // the key was revoked during the request
-	{err: idempotency.ErrInProgress, code: IdempotencyInProgress},
-	{
-		err: idempotency.ErrReused, code: IdempotencyKeyReused,
-		details: tenancy.InvalidError{"Idempotency-Key": {
-			"was used with another path, parameters or body, or by a key with other permissions",
-		}},
+var domainErrors = []func(error) (apiError, bool){
+	func(err error) (apiError, bool) {
+		invalid, _ := errors.AsType[tenancy.InvalidError](err)
+		text := "The file is not supported: it " + strings.Join(invalid["file"], "") + "."
+		return apiError{code: UnsupportedMediaType, message: text}, errors.Is(err, media.ErrUnsupported)
 	},
-	{err: changeplan.ErrState, code: InvalidState},
-	{err: catalog.ErrPrecondition, code: PreconditionFailed},
-	{
-		err: catalog.ErrInsufficientStock, code: InsufficientStock,
-		details: tenancy.InvalidError{"quantity": {"would take the stock below zero"}},
+	as(func(e tenancy.InvalidError) apiError { return apiError{code: ValidationError, details: e} }),
+	as(func(e sales.StockError) apiError {
+		details := tenancy.InvalidError(e)
+		return apiError{code: InsufficientStock, message: "Insufficient stock. See details.", details: details}
+	}),
+	func(err error) (apiError, bool) {
+		quota, ok := tenants.AsQuotaError(err)
+		return apiError{code: QuotaExceeded, details: tenancy.InvalidError{"quota." + quota.Quota: {quota.Error()}}}, ok
 	},
-	{
-		err: export.ErrTooManyRows, code: InvalidParameter,
-		details: tenancy.InvalidError{"format": {export.ErrTooManyRows.Error() + "; use csv"}},
-	},
-	{err: feed.ErrExpired, code: CursorExpired},
-	{err: tenancy.ErrBusy, code: ServiceUnavailable},
-	{err: tenancy.ErrMoving, code: ServiceUnavailable},
-	{err: media.ErrStorage, code: ServiceUnavailable},
-	{err: media.ErrSlow, code: ServiceUnavailable},
-	{err: context.DeadlineExceeded, code: ServiceUnavailable},
-	{err: context.Canceled, code: ServiceUnavailable}, // the client disconnected
-	{err: io.ErrUnexpectedEOF, code: ServiceUnavailable},
-	{err: net.ErrClosed, code: ServiceUnavailable},
+	as(func(e tenancy.InUseError) apiError { return apiError{code: ResourceInUse, message: e.Error() + "."} }),
+	as(func(e *http.MaxBytesError) apiError {
+		return apiError{code: PayloadTooLarge, message: fmt.Sprintf("The body is larger than %d bytes.", e.Limit)}
+	}),
+	as(func(e changeplan.LimitError) apiError { return apiError{code: InvalidState, message: e.Error()} }),
+	is(apiError{code: InvalidJSON, message: "The body ended before it was complete."}, errIncomplete),
+	is(apiError{
+		code: ServiceUnavailable, message: "Too many requests are in progress. Retry after the time in Retry-After.",
+	}, limits.ErrBusy),
+	is(apiError{code: NotFound}, tenancy.ErrNotFound),
+	is(apiError{code: InvalidAPIKey}, tenancy.ErrEnded), // the key was revoked during the request
+	is(apiError{code: IdempotencyInProgress}, idempotency.ErrInProgress),
+	is(apiError{code: IdempotencyKeyReused, details: tenancy.InvalidError{
+		"Idempotency-Key": {"was used with another path, parameters or body, or by a key with other permissions"},
+	}}, idempotency.ErrReused),
+	is(apiError{code: InvalidState}, changeplan.ErrState),
+	is(apiError{code: PreconditionFailed}, catalog.ErrPrecondition),
+	is(apiError{code: InsufficientStock, details: tenancy.InvalidError{
+		"quantity": {"would take the stock below zero"},
+	}}, catalog.ErrInsufficientStock),
+	is(apiError{code: InvalidParameter, details: tenancy.InvalidError{
+		"format": {export.ErrTooManyRows.Error() + "; use csv"},
+	}}, export.ErrTooManyRows),
+	is(apiError{code: CursorExpired}, feed.ErrExpired),
+	// The context is cancelled if the client disconnects.
+	is(apiError{code: ServiceUnavailable}, tenancy.ErrBusy, tenancy.ErrMoving, media.ErrStorage, media.ErrSlow,
+		context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, net.ErrClosed),
+	func(err error) (apiError, bool) { return apiError{code: ServiceUnavailable}, databaseUnavailable(err) },
+}
+
+// is returns the row of some errors.
+func is(response apiError, targets ...error) func(error) (apiError, bool) {
+	return func(err error) (apiError, bool) {
+		return response, slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+	}
+}
+
+// as returns the row of errors of one type.
+func as[E error](response func(E) apiError) func(error) (apiError, bool) {
+	return func(err error) (apiError, bool) {
+		if e, ok := errors.AsType[E](err); ok {
+			return response(e), true
+		}
+		return apiError{}, false
+	}
 }
 
 // toAPIError returns the response for an error. No other function decides this.
@@ -153,49 +181,11 @@ func toAPIError(err error) *apiError {
 	if e, ok := errors.AsType[*apiError](err); ok {
 		return e
 	}
-	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		if errors.Is(err, media.ErrUnsupported) {
-			return &apiError{code: UnsupportedMediaType, message: "The file is not supported: it " + invalid["file"][0] + ".", cause: err}
+	for _, row := range domainErrors {
+		if response, ok := row(err); ok {
+			response.cause = err
+			return &response
 		}
-		return &apiError{code: ValidationError, details: invalid, cause: err}
-	}
-	if short, ok := errors.AsType[sales.StockError](err); ok {
-		return &apiError{
-			code: InsufficientStock, message: "Insufficient stock. See details.", details: tenancy.InvalidError(short), cause: err,
-		}
-	}
-	if quota, ok := tenants.AsQuotaError(err); ok {
-		details := tenancy.InvalidError{"quota." + quota.Quota: {quota.Error()}}
-		return &apiError{code: QuotaExceeded, details: details, cause: err}
-	}
-	if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {
-		return &apiError{code: ResourceInUse, message: inUse.Error() + ".", cause: err}
-	}
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &apiError{
-			code:    PayloadTooLarge,
-			message: fmt.Sprintf("The body is larger than %d bytes.", tooLarge.Limit), cause: err,
-		}
-	}
-	if errors.Is(err, errIncomplete) {
-		return &apiError{code: InvalidJSON, message: "The body ended before it was complete.", cause: err}
-	}
-	if errors.Is(err, limits.ErrBusy) {
-		return &apiError{
-			code:    ServiceUnavailable,
-			message: "Too many requests are in progress. Retry after the time in Retry-After.", cause: err,
-		}
-	}
-	if limit, ok := errors.AsType[changeplan.LimitError](err); ok {
-		return &apiError{code: InvalidState, message: limit.Error(), cause: err}
-	}
-	for _, d := range domainErrors {
-		if errors.Is(err, d.err) {
-			return &apiError{code: d.code, details: d.details, cause: err}
-		}
-	}
-	if databaseUnavailable(err) || db.IsDiskFull(err) {
-		return &apiError{code: ServiceUnavailable, cause: err}
 	}
 	return &apiError{code: InternalError, cause: err}
 }
@@ -203,7 +193,7 @@ func toAPIError(err error) *apiError {
 // databaseUnavailable reports whether a second attempt may succeed: PostgreSQL is unreachable, shuts
 // down, lacks a resource, or gave up waiting for a lock or for this program.
 func databaseUnavailable(err error) bool {
-	if unreachable(err) {
+	if unreachable(err) || db.IsDiskFull(err) {
 		return true
 	}
 	state := db.SQLState(err)

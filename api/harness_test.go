@@ -20,13 +20,11 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/api/imports"
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
@@ -101,8 +99,7 @@ func (a *testAPI) serve(t testing.TB, db *db.DB, change ...func(*Server)) {
 	changes := feed.New(db, feed.MinRetention)
 	a.plans = changeplan.New(db, imports.Kinds(db, imports.Pictures{}))
 	a.server = New(Options{
-		DB: db, Imports: imports.NewJobs(a.plans), Changes: imports.NewChanges(a.plans),
-		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
+		DB: db, Plans: a.plans, Reports: reports.New(db), Keys: resolver,
 		Usage: recorder, Feed: changes, Webhooks: webhooks.New(db, changes, true),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},

@@ -83,7 +83,7 @@ func (s *Server) claim(
 	}
 	defer func(outside *db.DB) { state.db = outside }(state.db)
 	defer claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
-	state.db = claim.Tx
+	state.db, state.created = claim.Tx, nil
 	recorder := &responseRecorder{header: http.Header{}, status: http.StatusOK}
 	if err := h(recorder, r); err != nil {
 		return err

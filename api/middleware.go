@@ -31,6 +31,7 @@ type requestState struct {
 	limit     rateLimit
 	ticket    *limits.Ticket // nil before it is admitted
 	db        *db.DB         // what the handler works on: see Server.database and Server.claim
+	created   []createdRows  // by the handler, also if it fails
 	body      *spool.Spool   // nil without a body
 	err       error          // the cause of an error response, for the log
 	code      Code           // of an error response
@@ -81,6 +82,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			s.recordUsage(r, state, pattern, recorded.status, start, took)
 			addActive(r, -1)
 			recordDuration(r, state, pattern, recorded.status, took)
+			recordCreated(r, state, recorded.status)
 			endSpan(span, r, state, pattern, recorded.status)
 		}()
 		next.ServeHTTP(recorded, r)

@@ -28,9 +28,7 @@ func withPages(change ...func(*pages.Options)) func(*Server) {
 			panic(err)
 		}
 		o := pages.Options{
-			DB: s.DB, People: people.New(s.DB), Keys: keys.New(s.DB, peppers), Limiter: s.Limiter,
-			Catalog: s.Catalog, Sales: s.Sales, Reports: s.Reports,
-			BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
+			People: people.New(s.DB), Keys: keys.New(s.DB, peppers), BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
 		}
 		for _, f := range change {
 			f(&o)

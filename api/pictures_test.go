@@ -283,7 +283,7 @@ func TestUploadsAtTheSameTimeKeepTheQuota(t *testing.T) {
 	products := make([]int64, len(errs))
 	for i := range products {
 		products[i] = a.mustProduct(t, fmt.Sprintf(`{"sku":"s%d","name":"A","price":1}`, i))
-		if err := errors.Join(a.server.Catalog.CheckUpload(t.Context(), a.tenant.ID, products[i], 1),
+		if err := errors.Join(catalog.New(a.DB).CheckUpload(t.Context(), a.tenant.ID, products[i], 1),
 			media.Reserve(t.Context(), a.DB, a.tenant.ID, fmt.Sprint(i, ".jpg"))); err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestUploadsAtTheSameTimeKeepTheQuota(t *testing.T) {
 	for i, product := range products {
 		uploads.Go(func() {
 			image := catalog.Image{File: fmt.Sprint(i, ".jpg"), Bytes: 5}
-			_, errs[i] = a.server.Catalog.AddUpload(t.Context(), by, product, image, 1)
+			_, errs[i] = catalog.New(a.DB).AddUpload(t.Context(), by, product, image, 1)
 		})
 	}
 	uploads.Wait()
@@ -510,7 +510,7 @@ func TestAFileOfAnotherTenantCannotBeUsed(t *testing.T) {
 		method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, key: a.mustKey(t, other, "full"),
 	}))
 	for _, name := range []string{file, strings.Repeat("A", 26) + ".jpg"} {
-		_, err := a.server.Catalog.AddImage(t.Context(), catalog.Actor{Tenant: other.ID}, int64(foreign["id"].(float64)), catalog.Image{File: name}, nil)
+		_, err := catalog.New(a.DB).AddImage(t.Context(), catalog.Actor{Tenant: other.ID}, int64(foreign["id"].(float64)), catalog.Image{File: name}, nil)
 		if err == nil || !strings.Contains(err.Error(), "not reserved") {
 			t.Errorf("AddImage of %s = %v", name, err)
 		}

@@ -33,6 +33,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/limits"
@@ -42,17 +43,14 @@ import (
 // Options are the dependencies and settings of a Server. Usage, Settings, WaitsForClient, TrustedProxies, BaseURL
 // and Version are optional.
 type Options struct {
-	DB      *db.DB
-	Catalog *catalog.Store
-	Sales   *sales.Store
-	Feed    *feed.Store
+	DB   *db.DB
+	Feed *feed.Store
 	// Webhooks has the endpoints that get changes.
 	Webhooks *webhooks.Store
 	Reports  *reports.Store
 	Keys     *keys.Resolver
 	Usage    *usage.Recorder
-	Imports  *imports.Jobs
-	Changes  *imports.Changes
+	Plans    *changeplan.Store
 	Limiter  *ratelimit.Limiter
 	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture
 	// may use ImageMemory bytes.
@@ -62,8 +60,8 @@ type Options struct {
 	// Limits divides the connections of DB and the other resources among tenants.
 	Limits *limits.Limits
 
-	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Imports, Changes, Webhooks, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
+	// Settings has the People, Keys and BaseURL of the pages under /settings; New sets its other fields. nil disables the
+	// pages.
 	Settings *pages.Options
 
 	// Ready returns an error while this instance should not receive requests.
@@ -390,13 +388,17 @@ func (s *Server) database(r *http.Request, of route) *db.DB {
 }
 
 // These return the stores that work on the database of a request.
-func (s *Server) catalog(r *http.Request) *catalog.Store   { return s.Catalog.On(stateOf(r).db) }
-func (s *Server) sales(r *http.Request) *sales.Store       { return s.Sales.On(stateOf(r).db) }
+func (s *Server) catalog(r *http.Request) *catalog.Store   { return catalog.New(stateOf(r).db) }
+func (s *Server) sales(r *http.Request) *sales.Store       { return sales.New(stateOf(r).db) }
 func (s *Server) reports(r *http.Request) *reports.Store   { return s.Reports.On(stateOf(r).db) }
 func (s *Server) feed(r *http.Request) *feed.Store         { return s.Feed.On(stateOf(r).db) }
 func (s *Server) webhooks(r *http.Request) *webhooks.Store { return s.Webhooks.On(stateOf(r).db) }
-func (s *Server) imports(r *http.Request) *imports.Jobs    { return s.Imports.On(stateOf(r).db) }
-func (s *Server) changes(r *http.Request) *imports.Changes { return s.Changes.On(stateOf(r).db) }
+func (s *Server) imports(r *http.Request) *imports.Jobs {
+	return imports.NewJobs(s.Plans.On(stateOf(r).db))
+}
+func (s *Server) changes(r *http.Request) *imports.Changes {
+	return imports.NewChanges(s.Plans.On(stateOf(r).db))
+}
 
 func checkPermission(p *keys.Principal, required keys.Permission) error {
 	switch {
@@ -432,7 +434,7 @@ func (s *Server) mountSettings(o pages.Options) {
 		return toAPIError(err).code == ServiceUnavailable
 	}
 	o.SignedIn = func(r *http.Request, tenant tenancy.ID) { stateOf(r).tenant = tenant }
-	o.Imports, o.Changes, o.Webhooks = s.Imports, s.Changes, s.Webhooks
+	o.DB, o.Reports, o.Plans, o.Webhooks, o.Limiter = s.DB, s.Reports, s.Plans, s.Webhooks, s.Limiter
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
 	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive
 	s.pages = pages.New(o)

@@ -218,9 +218,22 @@ func countIdempotency(r *http.Request, replayed bool, err error) {
 	idempotencyResults.Add(r.Context(), 1, metric.WithAttributes(attr))
 }
 
-// countRows counts the rows that a request created.
+// createdRows are rows of one kind.
+type createdRows struct {
+	kind string
+	n    int
+}
+
+// countRows counts the rows that a handler created, for recordCreated: a claim can roll back or be repeated.
 func countRows(r *http.Request, kind string, n int) {
-	if n > 0 {
-		rowsIngested.Add(r.Context(), int64(n), metric.WithAttributes(attribute.String("storeroom.row.kind", kind)))
+	stateOf(r).created = append(stateOf(r).created, createdRows{kind, n})
+}
+
+func recordCreated(r *http.Request, state *requestState, status int) {
+	for _, rows := range state.created {
+		if rows.n > 0 && status < http.StatusBadRequest {
+			kind := attribute.String("storeroom.row.kind", rows.kind)
+			rowsIngested.Add(r.Context(), int64(rows.n), metric.WithAttributes(kind))
+		}
 	}
 }

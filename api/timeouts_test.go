@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
@@ -28,7 +27,7 @@ import (
 func (a *testAPI) withDatabase(t *testing.T, parameters string) *db.DB {
 	t.Helper()
 	db := dbtest.MustOpen(t, a.URL+parameters)
-	a.server.DB, a.server.Catalog, a.server.Reports = db, catalog.New(db), reports.New(db)
+	a.server.DB, a.server.Reports = db, reports.New(db)
 	return db
 }
 

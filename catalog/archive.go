@@ -16,7 +16,7 @@ func each[T any](
 	ctx context.Context, s *Store, tenant tenancy.ID, what, sql string, id func(T) int64, f func(T) error,
 ) error {
 	position := func(row T) []any { return []any{id(row)} }
-	return wrap(db.Walk(ctx, s.db, tenant, sql, []any{int64(0)}, position, f), "read all %s", what)
+	return tenancy.Wrap(db.Walk(ctx, s.db, tenant, sql, []any{int64(0)}, position, f), "read all %s", what)
 }
 
 // EachReference calls f with every category, seller or warehouse.
@@ -70,7 +70,7 @@ select s.product_id, s.warehouse_id, s.quantity,
  order by s.product_id, s.warehouse_id
  limit 500`, []any{int64(0), int64(0)},
 		func(s ProductStock) []any { return []any{s.ProductID, s.WarehouseID} }, f)
-	return wrap(err, "read all stock")
+	return tenancy.Wrap(err, "read all stock")
 }
 
 // LedgerRow is an adjustment of any product. The SKU and the name of the warehouse are nil if it was deleted.

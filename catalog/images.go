@@ -55,7 +55,7 @@ func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quo
 	default:
 		err = stored[0].Take(1, 0) // any picture
 	}
-	return wrap(err, "add a picture to product %d", product)
+	return tenancy.Wrap(err, "add a picture to product %d", product)
 }
 
 func errMediaQuota(quota int64) error {
@@ -67,7 +67,7 @@ func errMediaQuota(quota int64) error {
 func (s *Store) MediaBytes(ctx context.Context, tenant tenancy.ID) (int64, error) {
 	total, err := db.One[struct{ Bytes int64 }](ctx, s.db, tenant, `
 		select coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes`, tenant)
-	return total.Bytes, wrap(err, "read the size of files")
+	return total.Bytes, tenancy.Wrap(err, "read the size of files")
 }
 
 // AddUpload is AddImage for a picture that CheckUpload has allowed. It checks the quota again, because uploads at the same
@@ -89,7 +89,7 @@ func (s *Store) AddUpload(ctx context.Context, by Actor, product int64, image Im
 		added = images[len(images)-1]
 		return images, nil
 	})
-	return added, wrap(err, "add a picture to product %d", product)
+	return added, tenancy.Wrap(err, "add a picture to product %d", product)
 }
 
 // AddImage adds an image at the end. Its ID and Position are set here. It returns ErrNotFound or an InvalidError, with
@@ -112,7 +112,7 @@ func (s *Store) AddImage(
 		added = images[len(images)-1]
 		return images, invalid.Err()
 	})
-	return added, wrap(err, "add an image to product %d", product)
+	return added, tenancy.Wrap(err, "add an image to product %d", product)
 }
 
 // MoveImage moves an image to a position; the others make room for it. A position after the last one is the last one.
@@ -138,7 +138,7 @@ func (s *Store) MoveImage(
 		moved = images[to]
 		return images, nil
 	})
-	return moved, wrap(err, "move image %d of product %d", id, product)
+	return moved, tenancy.Wrap(err, "move image %d of product %d", id, product)
 }
 
 // RemoveImage removes an image. It returns ErrNotFound.
@@ -150,7 +150,7 @@ func (s *Store) RemoveImage(ctx context.Context, by Actor, product, id int64) er
 		}
 		return number(slices.Delete(images, i, i+1)), nil
 	})
-	return wrap(err, "remove image %d of product %d", id, product)
+	return tenancy.Wrap(err, "remove image %d of product %d", id, product)
 }
 
 // changeImages writes what change returns for a copy of the images of a product. newID is for a new image. read adds

@@ -89,7 +89,7 @@ select count(*)
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {
-		return list, wrap(err, "ledger of product %d", id)
+		return list, tenancy.Wrap(err, "ledger of product %d", id)
 	}
 	list.Total = counts[0].Count
 	return list, nil

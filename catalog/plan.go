@@ -57,7 +57,7 @@ func (s *Store) NewIDs(ctx context.Context, tenant tenancy.ID, table string, n i
 	for i, row := range rows {
 		ids[i] = row.ID
 	}
-	return ids, wrap(err, "take %d ids", n)
+	return ids, tenancy.Wrap(err, "take %d ids", n)
 }
 
 // StockOf is the quantity of a product in the warehouse of that name.
@@ -122,7 +122,7 @@ func (s *Store) PlanProducts(ctx context.Context, tenant tenancy.ID, rows []Plan
 		}
 		return nil
 	})
-	return planned, wrap(err, "plan %d products", len(rows))
+	return planned, tenancy.Wrap(err, "plan %d products", len(rows))
 }
 
 // planPart sets planned of the rows with these indexes.

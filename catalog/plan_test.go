@@ -106,7 +106,7 @@ func (s shop) apply(t testing.TB, rows []catalog.PlanRow, planned []catalog.Plan
 	p.references = map[catalog.Kind][]catalog.ReferenceUndo{}
 	for _, kind := range kinds {
 		names := namesOf(kind, rows)
-		if p.references[kind], err = s.On(tx).ApplyReferences(t.Context(), s.by.Tenant, kind, names, nil); err != nil {
+		if p.references[kind], err = catalog.New(tx).ApplyReferences(t.Context(), s.by.Tenant, kind, names, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func (s shop) apply(t testing.TB, rows []catalog.PlanRow, planned []catalog.Plan
 			toApply = append(toApply, row)
 		}
 	}
-	p.applied, err = s.On(tx).ApplyProducts(t.Context(), s.by, toApply)
+	p.applied, err = catalog.New(tx).ApplyProducts(t.Context(), s.by, toApply)
 	if err == nil {
 		err = tx.Commit(t.Context(), noQueries)
 	}
@@ -154,11 +154,11 @@ func (s shop) undo(t testing.TB, p importPlan) (kept []tenancy.Kept) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context())
-	kept, err = s.On(tx).UndoProducts(t.Context(), s.by, p.undo)
+	kept, err = catalog.New(tx).UndoProducts(t.Context(), s.by, p.undo)
 	for _, kind := range kinds {
 		if err == nil {
 			var more []tenancy.Kept
-			more, err = s.On(tx).UndoReferences(t.Context(), s.by.Tenant, kind, p.references[kind])
+			more, err = catalog.New(tx).UndoReferences(t.Context(), s.by.Tenant, kind, p.references[kind])
 			kept = append(kept, more...)
 		}
 	}

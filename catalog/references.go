@@ -77,7 +77,7 @@ func (s *Store) Reference(ctx context.Context, tenant tenancy.ID, kind Kind, id 
 		select `+kind.columns()+`
 		  from `+string(kind)+`
 		 where tenant_id = $1 and id = $2`, tenant, id)
-	return r, wrap(err, "%s %d", kind, id)
+	return r, tenancy.Wrap(err, "%s %d", kind, id)
 }
 
 // ReferencesByID returns the references that exist.
@@ -91,7 +91,7 @@ func (s *Store) ReferencesByID(ctx context.Context, tenant tenancy.ID, kind Kind
 		        where tenant_id = $1 and id = i.id
 		        limit 1
 		       ) r`, tenant, ids)
-	return found, wrap(err, "read %d %s", len(ids), kind)
+	return found, tenancy.Wrap(err, "read %d %s", len(ids), kind)
 }
 
 // CreateReference adds a reference. It returns an InvalidError that includes the errors
@@ -110,7 +110,7 @@ func (s *Store) CreateReference(
 		insert into `+string(kind)+` (tenant_id, name)
 		values ($1, $2)
 		returning `+kind.columns(), tenant, stored)
-	return r, wrap(nameTaken(err), "create %s", kind)
+	return r, tenancy.Wrap(nameTaken(err), "create %s", kind)
 }
 
 // RenameReference changes the name if it is set. It returns ErrNotFound or an
@@ -133,7 +133,7 @@ func (s *Store) RenameReference(
 		   set name = $3, updated_at = clock_timestamp()
 		 where tenant_id = $1 and id = $2
 		returning `+kind.columns(), tenant, id, stored)
-	return r, wrap(nameTaken(err), "rename %s", kind)
+	return r, tenancy.Wrap(nameTaken(err), "rename %s", kind)
 }
 
 // DeleteReference deletes a reference. It returns ErrNotFound, or an InUseError if a product,
@@ -172,7 +172,7 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 	case err == nil && !deleted:
 		err = tenancy.ErrNotFound
 	}
-	return wrap(err, "delete %s %d", kind, id)
+	return tenancy.Wrap(err, "delete %s %d", kind, id)
 }
 
 // inUse returns an InUseError with the number of products that use a reference. Products use their own warehouse and
@@ -206,7 +206,7 @@ func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int6
 func (s *Store) DefaultWarehouse(ctx context.Context, tenant tenancy.ID) (w Reference, used bool, err error) {
 	if _, err := s.db.Exec(ctx, tenant,
 		`select from warehouses where tenant_id = $1 and is_default for update`, tenant); err != nil {
-		return w, false, wrap(err, "lock the default warehouse")
+		return w, false, tenancy.Wrap(err, "lock the default warehouse")
 	}
 	type warehouse struct {
 		Reference
@@ -218,7 +218,7 @@ func (s *Store) DefaultWarehouse(ctx context.Context, tenant tenancy.ID) (w Refe
 		       or exists (select from stock where tenant_id = $1 and warehouse_id = w.id and quantity > 0) as used
 		  from warehouses w
 		 where tenant_id = $1 and is_default`, tenant)
-	return found.Reference, found.Used, wrap(err, "read the default warehouse")
+	return found.Reference, found.Used, tenancy.Wrap(err, "read the default warehouse")
 }
 
 // EnsureReferences adds the names that do not exist. It returns the ids of all names and

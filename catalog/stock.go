@@ -50,7 +50,7 @@ func (s *Store) Inventory(ctx context.Context, tenant tenancy.ID, id int64) ([]W
 	if err == nil && len(stock) == 0 {
 		err = tenancy.ErrNotFound
 	}
-	return stock, wrap(err, "inventory of product %d", id)
+	return stock, tenancy.Wrap(err, "inventory of product %d", id)
 }
 
 // Inventory is the stock of a product.
@@ -84,7 +84,7 @@ func (s *Store) Inventories(ctx context.Context, tenant tenancy.ID, ids []int64)
 		       ) w
 		 order by w.product_id, w.warehouse_id`, tenant, ids)
 	if err != nil {
-		return nil, wrap(err, "inventory of %d products", len(ids))
+		return nil, tenancy.Wrap(err, "inventory of %d products", len(ids))
 	}
 	var found []Inventory
 	for _, r := range rows {
@@ -144,7 +144,7 @@ func (s *Store) Adjust(
 	if len(invalid) == 0 && !r.Expected.Set && r.Precondition == nil && r.Type.Value != "set" {
 		p, entry, done, err := s.addOrRemove(ctx, by, id, r)
 		if done || err != nil {
-			return p, entry, wrap(err, "adjust product %d", id)
+			return p, entry, tenancy.Wrap(err, "adjust product %d", id)
 		}
 	}
 	var locked lockedProduct
@@ -185,7 +185,7 @@ func (s *Store) Adjust(
 		err = invalid
 	}
 	if err != nil {
-		return Product{}, Adjustment{}, wrap(err, "adjust product %d", id)
+		return Product{}, Adjustment{}, tenancy.Wrap(err, "adjust product %d", id)
 	}
 	entries[0].APIKeyName = by.KeyName
 	return result[0], entries[0], nil

@@ -160,12 +160,12 @@ func TestAnAdjustmentIsRecordedOnce(t *testing.T) {
 	for _, r := range []catalog.AdjustRequest{
 		adjustment("add", 1), adjustment("remove", 2), adjustment("remove", 99), adjustment("set", 3),
 	} {
-		_, _, err := s.On(tx).Adjust(t.Context(), s.by, p.ID, r, nil)
+		_, _, err := catalog.New(tx).Adjust(t.Context(), s.by, p.ID, r, nil)
 		if err != nil && !errors.Is(err, catalog.ErrInsufficientStock) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.On(tx).Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{Name: catalog.Value("B")}, nil); err != nil {
+	if _, err := catalog.New(tx).Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{Name: catalog.Value("B")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {

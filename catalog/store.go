@@ -63,7 +63,6 @@ package catalog
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
@@ -80,11 +79,8 @@ var (
 // Store reads and writes the catalogs of all tenants.
 type Store struct{ db *db.DB }
 
-// New returns the store of a database.
-func New(db *db.DB) *Store { return &Store{db} }
-
-// On returns the store that works on d.
-func (s *Store) On(d *db.DB) *Store { return New(d) }
+// New returns a store that works on d.
+func New(d *db.DB) *Store { return &Store{d} }
 
 // Actor identifies the tenant of a change and the API key that the ledger records. KeyID
 // is nil if an operator's command makes the change. KeyName is the name of the key, or nil too.
@@ -99,10 +95,3 @@ type rowID struct{ ID int64 }
 
 // rowCount is the result of a query that counts.
 type rowCount struct{ Count int64 }
-
-func wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
-}

@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -82,39 +81,39 @@ func (s *Store) UpsertParts(
 
 // upsert runs u, again if another transaction wrote the same SKUs or deleted a reference.
 func (s *Store) upsert(ctx context.Context, u *upsert) error {
-	passes := splitBySKU(u.keys)
-	for attempt := 1; ; attempt++ {
-		var existing []lockedRow
-		err := s.db.TxAfter(ctx, u.by.Tenant, func(b *pgx.Batch) {
-			queueLock(b, u.by.Tenant, u.keys, &existing)
-			if !u.planned { // a part of a plan is refused whole, by the trigger that counts
-				tenants.QueueQuota(b, u.by.Tenant, &u.quota)
-			}
-		}, func(tx *db.Tx) error {
-			u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
-			u.written, u.locked, u.sizes = map[string]bool{}, map[int64]bool{}, map[string]int{}
-			for _, p := range existing {
-				u.locked[p.ID], u.sizes[p.SKU] = true, p.Size
-			}
-			for i, pass := range passes {
-				if err := u.pass(ctx, tx, pass, i == len(passes)-1); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	changed := func(err error) bool { return constraintError(err) != nil }
+	err := db.Restart(ctx, changed, func() error {
+		err := s.upsertOnce(ctx, u)
 		if _, full := tenants.AsQuotaError(err); full && !u.planned && !u.isNearQuota {
 			u.isNearQuota = true // so that only the rows fail that do not fit
-			continue
+			err = s.upsertOnce(ctx, u)
 		}
-		if constraintError(err) != nil {
-			if db.Restart(ctx, attempt) {
-				continue
+		return err
+	})
+	return tenancy.Wrap(err, "upsert %d products", len(u.keys))
+}
+
+func (s *Store) upsertOnce(ctx context.Context, u *upsert) error {
+	var existing []lockedRow
+	return s.db.TxAfter(ctx, u.by.Tenant, func(b *pgx.Batch) {
+		queueLock(b, u.by.Tenant, u.keys, &existing)
+		if !u.planned { // a part of a plan is refused whole, by the trigger that counts
+			tenants.QueueQuota(b, u.by.Tenant, &u.quota)
+		}
+	}, func(tx *db.Tx) error {
+		u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
+		u.written, u.locked, u.sizes = map[string]bool{}, map[int64]bool{}, map[string]int{}
+		for _, p := range existing {
+			u.locked[p.ID], u.sizes[p.SKU] = true, p.Size
+		}
+		passes := splitBySKU(u.keys)
+		for i, pass := range passes {
+			if err := u.pass(ctx, tx, pass, i == len(passes)-1); err != nil {
+				return err
 			}
-			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
 		}
-		return wrap(err, "upsert %d products", len(u.keys))
-	}
+		return nil
+	})
 }
 
 // splitBySKU splits rows into passes in which each SKU occurs once. A pass is sorted by

@@ -29,7 +29,7 @@ func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]ten
 		db.QueueRows(b, &files, verifyFilesSQL, tenant)
 	})
 	if err != nil {
-		return nil, wrap(err, "verify the catalog")
+		return nil, tenancy.Wrap(err, "verify the catalog")
 	}
 	texts, err := Texts.Verify(ctx, s.db, tenant, limit)
 	return slices.Concat(stock, ledger, counts, tags, low, files, texts), err
@@ -179,7 +179,7 @@ func (s *Store) RepairFilesSize(ctx context.Context, tenant tenancy.ID) (changed
 		changed = tag.RowsAffected() > 0
 		return err
 	})
-	return changed, wrap(err, "repair the size of files")
+	return changed, tenancy.Wrap(err, "repair the size of files")
 }
 
 // repairSettings ends the timeouts of requests, and allows plans for queries that read all products.
@@ -225,5 +225,5 @@ func (s *Store) RepairLow(ctx context.Context, tenant tenancy.ID) (changed int64
 		}
 		return nil
 	})
-	return changed, wrap(err, "repair the low products")
+	return changed, tenancy.Wrap(err, "repair the low products")
 }

@@ -13,19 +13,19 @@ import (
 // Product returns a product. It returns ErrNotFound.
 func (s *Store) Product(ctx context.Context, tenant tenancy.ID, id int64) (Product, error) {
 	p, err := db.One[Product](ctx, s.db, tenant, selectByID, tenant, id)
-	return p, wrap(err, "product %d", id)
+	return p, tenancy.Wrap(err, "product %d", id)
 }
 
 // ProductsByID returns the products that exist, in the order of ids.
 func (s *Store) ProductsByID(ctx context.Context, tenant tenancy.ID, ids []int64) ([]Product, error) {
 	products, err := db.All[Product](ctx, s.db, tenant, productsOf("$2::bigint[]", ""), tenant, ids)
-	return products, wrap(err, "read %d products", len(ids))
+	return products, tenancy.Wrap(err, "read %d products", len(ids))
 }
 
 // ProductBySKU returns the product with this SKU. It returns ErrNotFound.
 func (s *Store) ProductBySKU(ctx context.Context, tenant tenancy.ID, sku string) (Product, error) {
 	p, err := db.One[Product](ctx, s.db, tenant, selectBySKU, tenant, sku)
-	return p, wrap(err, "product with SKU %q", sku)
+	return p, tenancy.Wrap(err, "product with SKU %q", sku)
 }
 
 // Create adds a product. It returns an InvalidError with the errors of all fields: those
@@ -52,7 +52,7 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy
 		return p, s.addLookupErrors(ctx, by.Tenant, c, invalid)
 	}
 	if err != nil {
-		return p, wrap(err, "create product %q", p.SKU)
+		return p, tenancy.Wrap(err, "create product %q", p.SKU)
 	}
 	return created[0], nil
 }
@@ -126,7 +126,7 @@ func (s *Store) change(
 		err = invalid
 	}
 	if err != nil {
-		return Product{}, wrap(err, "change product %d", id)
+		return Product{}, tenancy.Wrap(err, "change product %d", id)
 	}
 	return result[0], nil
 }
@@ -148,7 +148,7 @@ func (s *Store) Delete(ctx context.Context, by Actor, id int64, precondition Pre
 		b.Queue(`delete from products where tenant_id = $1 and id = $2`, by.Tenant, id)
 		return nil
 	})
-	return wrap(err, "delete product %d", id)
+	return tenancy.Wrap(err, "delete product %d", id)
 }
 
 // lockedProduct is a product with the data that a change of it needs. The product is

@@ -163,10 +163,7 @@ func (s *Store) revoke(
 			}
 			return &tenants.Entry{Action: "key.revoke", Target: before.Name, Details: details}
 		})
-	if err != nil {
-		return fmt.Errorf("revoke key %d: %w", id, err)
-	}
-	return nil
+	return tenancy.Wrap(err, "revoke key %d", id)
 }
 
 // change calls a database function, which checks the actor's session and returns a key,
@@ -211,10 +208,7 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID) ([]Key, error) {
 		  from api_keys
 		 where tenant_id = $1
 		 order by created_at desc, id desc`, tenant)
-	if err != nil {
-		return nil, fmt.Errorf("list keys: %w", err)
-	}
-	return found, nil
+	return found, tenancy.Wrap(err, "list keys")
 }
 
 func (k Key) auditDetails() map[string]any {

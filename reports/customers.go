@@ -162,10 +162,7 @@ func (s *Store) WalkCustomers(
 			return err
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("read sales by customer: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "read sales by customer")
 }
 
 func (c CustomerSums) inUTC() CustomerSums {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/reports/sums"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
@@ -177,10 +178,7 @@ func (s *Store) WalkProducts(
 			return err
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("read sales by product: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "read sales by product")
 }
 
 func (q ProductsQuery) categories() []int64 {

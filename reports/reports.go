@@ -51,9 +51,6 @@ import (
 const (
 	reportTimeout = 25 * time.Second
 	exportTimeout = 120 * time.Second
-	// maxZoneAttempts limits how often a report starts again because the time zone of
-	// the rollups has changed.
-	maxZoneAttempts = 3
 )
 
 // Store reads the reports of all tenants. It is safe for concurrent use.
@@ -96,21 +93,20 @@ func (s *Store) run(
 	ctx context.Context, t tenants.Tenant, plan db.PlanMode, timeout time.Duration, queues ...func(batch),
 ) (zoneName string, err error) {
 	zoneName = t.Timezone
-	for attempt := 1; ; attempt++ {
-		zone, err := tenancy.LoadZone(zoneName)
+	isOther := func(err error) bool { return errors.Is(err, errOtherZone) }
+	err = db.Restart(ctx, isOther, func() error {
+		used := zoneName
+		zone, err := tenancy.LoadZone(used)
 		if err != nil {
-			return "", err
+			return err
 		}
-		actual := zoneName
 		checkZone := func(b batch) {
 			b.Queue(`select timezone from sales_zones where tenant_id = $1`, t.ID).QueryRow(func(row pgx.Row) error {
-				if err := row.Scan(&actual); err != nil {
-					return err
+				err := row.Scan(&zoneName)
+				if err == nil && zoneName != used {
+					err = errOtherZone
 				}
-				if actual != zoneName {
-					return errOtherZone
-				}
-				return nil
+				return err
 			})
 			queues[0](b)
 		}
@@ -118,15 +114,7 @@ func (s *Store) run(
 		for _, queue := range append([]func(batch){checkZone}, queues[1:]...) {
 			batches = append(batches, func(b *pgx.Batch) { queue(batch{b, t.ID, zone, s.factsOnly, s.maxSoldIDs}) })
 		}
-		err = s.db.Snapshot(ctx, t.ID, plan, timeout, batches...)
-		switch {
-		case err == nil:
-			return zoneName, nil
-		case !errors.Is(err, errOtherZone):
-			return "", err
-		case attempt == maxZoneAttempts:
-			return "", tenancy.ErrBusy
-		}
-		zoneName = actual
-	}
+		return s.db.Snapshot(ctx, t.ID, plan, timeout, batches...)
+	})
+	return zoneName, err
 }

@@ -1,6 +1,9 @@
 package tenancy
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that callers branch on.
 var (
@@ -19,3 +22,11 @@ var (
 	// gives the role that the action needs.
 	ErrEnded = errors.New("has ended")
 )
+
+// Wrap returns an error whose text begins with what was done, or nil if err is nil.
+func Wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}

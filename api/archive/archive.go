@@ -101,10 +101,7 @@ func (w *Writer) WriteRows(ctx context.Context, to io.Writer) error {
 	if err == nil {
 		err = w.zip.Flush()
 	}
-	if err != nil {
-		return fmt.Errorf("write the rows of an archive: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "write the rows of an archive")
 }
 
 func (w *Writer) writeFiles(ctx context.Context, d *db.DB) error {
@@ -240,10 +237,7 @@ func (w *Writer) WritePictures(ctx context.Context, to io.Writer) error {
 	if err == nil {
 		err = w.zip.Close()
 	}
-	if err != nil {
-		return fmt.Errorf("end an archive: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "end an archive")
 }
 
 func (w *Writer) picture(ctx context.Context, file string) error {

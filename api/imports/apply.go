@@ -27,15 +27,9 @@ type Importer struct {
 
 // NewImporter returns an importer into db, and of pictures into their storage.
 func NewImporter(db *db.DB, p Pictures) *Importer {
-	return (&Importer{Pictures: p, maxRows: maxPartRows}).on(db)
-}
-
-// on returns the importer that works on d.
-func (m *Importer) on(d *db.DB) *Importer {
-	on := *m
-	on.db, on.catalog, on.sales = d, catalog.New(d), sales.New(d)
-	on.kinds = on.rowKinds()
-	return &on
+	m := &Importer{Pictures: p, db: db, catalog: catalog.New(db), sales: sales.New(db), maxRows: maxPartRows}
+	m.kinds = m.rowKinds()
+	return m
 }
 
 // Rules implements changeplan.Kind.
@@ -168,7 +162,7 @@ func sameVersion(a, b *catalog.Version) bool {
 func (m *Importer) Apply(
 	ctx context.Context, tx *db.DB, tenant tenancy.ID, plan changeplan.Plan, stored changeplan.Part,
 ) (changeplan.Result, error) {
-	m = m.on(tx)
+	m = NewImporter(tx, m.Pictures)
 	if stored.Part == 0 {
 		if err := m.remember(ctx, tenant, plan); err != nil {
 			return changeplan.Result{}, err
@@ -218,7 +212,7 @@ func (r partResult) encode(counts changeplan.Counts) (changeplan.Result, error) 
 func (m *Importer) Undo(
 	ctx context.Context, tx *db.DB, tenant tenancy.ID, plan changeplan.Plan, stored changeplan.Part,
 ) (changeplan.Result, error) {
-	m = m.on(tx)
+	m = NewImporter(tx, m.Pictures)
 	applied, err := decodeResult(stored)
 	if err == nil && stored.Part == 0 {
 		err = m.forget(ctx, tenant, plan)

@@ -14,7 +14,6 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // ChangesKind is the kind of the plans of Changes.
@@ -139,9 +138,6 @@ type Changes struct{ changeplan.Plans }
 
 // NewChanges returns the changes of products in plans.
 func NewChanges(plans *changeplan.Store) *Changes { return &Changes{plans.Of(ChangesKind)} }
-
-// On returns the changes that work on d.
-func (c *Changes) On(d *db.DB) *Changes { return &Changes{c.Plans.On(d)} }
 
 // Create stores a change of all products that match a filter; an instance computes the plan from it. Like CreateRows,
 // it returns a changeplan.LimitError.

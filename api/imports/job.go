@@ -16,7 +16,6 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -34,9 +33,6 @@ type Jobs struct{ changeplan.Plans }
 
 // NewJobs returns the imports in plans.
 func NewJobs(plans *changeplan.Store) *Jobs { return &Jobs{plans.Of(PlanKind)} }
-
-// On returns the imports that work on d.
-func (j *Jobs) On(d *db.DB) *Jobs { return &Jobs{j.Plans.On(d)} }
 
 // Create stores the files of a form; an instance computes the plan from them. The form has parts named file, and may
 // have a part named settings with JSON. Create returns an InvalidError by part, a changeplan.LimitError, or the error

@@ -28,7 +28,7 @@ func (p *Handler) showCustomers(w http.ResponseWriter, r *http.Request, u user) 
 	page := customersPage{Search: filterText(r, "search")}
 	at := paging.Page{Number: pageNumber(r), PerPage: listPerPage}
 	filter := sales.CustomerFilter{Search: page.Search, Page: at}
-	customers, err := p.Sales.On(u.db).ListCustomers(r.Context(), u.Tenant.ID, filter)
+	customers, err := sales.New(u.db).ListCustomers(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (p *Handler) exportCustomers(format string) handler {
 		}
 		return p.Send(w, r, "customers", format, func(ctx context.Context) export.Sheet {
 			return export.CustomerFile.List(func(write func(sales.StoredCustomer) error) error {
-				return p.Sales.On(u.db).WalkCustomers(ctx, u.Tenant.ID, filter, write)
+				return sales.New(u.db).WalkCustomers(ctx, u.Tenant.ID, filter, write)
 			})
 		})
 	}
@@ -78,7 +78,7 @@ func (p *Handler) withCustomer(
 		if err != nil {
 			return err
 		}
-		customer, err := p.Sales.On(u.db).Customer(r.Context(), u.Tenant.ID, id)
+		customer, err := sales.New(u.db).Customer(r.Context(), u.Tenant.ID, id)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ type customerPage struct {
 // showCustomer shows a customer with its orders, including those that were cancelled.
 func (p *Handler) showCustomer(w http.ResponseWriter, r *http.Request, u user, customer sales.CustomerSales) error {
 	at := paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	orders, err := p.Sales.On(u.db).List(r.Context(), u.Tenant.ID, sales.Filter{
+	orders, err := sales.New(u.db).List(r.Context(), u.Tenant.ID, sales.Filter{
 		Customer: customer.ID, Order: paging.Order{Descending: true}, Page: at,
 	})
 	if err != nil {

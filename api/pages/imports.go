@@ -60,9 +60,12 @@ func (p *Handler) showImports(w http.ResponseWriter, r *http.Request, u user) er
 	return p.listImports(w, r, u, http.StatusOK, nil)
 }
 
+// jobs returns the imports that work on the database of the request.
+func (p *Handler) jobs(u user) *imports.Jobs { return imports.NewJobs(p.Plans.On(u.db)) }
+
 func (p *Handler) listImports(w http.ResponseWriter, r *http.Request, u user, status int, errors fieldErrors) error {
 	number := pageNumber(r)
-	list, err := p.Imports.On(u.db).List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
+	list, err := p.jobs(u).List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
 	if err != nil {
 		return err
 	}
@@ -81,7 +84,7 @@ func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadDeadline)
 	defer cancel()
-	id, err := p.Imports.On(u.db).Create(ctx, *u.Tenant, p.by(r, u), imports.NewForm(r.Body, parameters["boundary"]))
+	id, err := p.jobs(u).Create(ctx, *u.Tenant, p.by(r, u), imports.NewForm(r.Body, parameters["boundary"]))
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	limit, isLimit := errors.AsType[changeplan.LimitError](err)
 	switch {
@@ -121,7 +124,7 @@ var importActions = append(slices.Clone(planActions), changeplan.Ignored)
 
 // showImport shows the questions, the planned changes, the progress or the result of an import.
 func (p *Handler) showImport(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := p.Imports.On(u.db).Get(r.Context(), u.Tenant.ID, pathID(r))
+	i, err := p.jobs(u).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func (p *Handler) showImportWith(
 	}
 	page.filterActions(r, &filter, importActions)
 	if !page.Running && i.State != changeplan.NeedsMapping {
-		if err := page.read(r, p.Imports.On(u.db).Plans, u, filter); err != nil {
+		if err := page.read(r, p.imports().stored(u), u, filter); err != nil {
 			return err
 		}
 	}
@@ -188,13 +191,13 @@ func mapped(files []imports.File) []imports.File {
 
 // configureImport plans an import again, with the answers of a form.
 func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := p.Imports.On(u.db).Get(r.Context(), u.Tenant.ID, pathID(r))
+	i, err := p.jobs(u).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
 	f := submitted(r)
 	if f.Get("reset") != "" {
-		return p.imports().after(w, r, u, p.Imports.On(u.db).Configure(r.Context(), u.Tenant.ID, i.ID, imports.Settings{}))
+		return p.imports().after(w, r, u, p.jobs(u).Configure(r.Context(), u.Tenant.ID, i.ID, imports.Settings{}))
 	}
 	s := imports.Settings{
 		DateOrder: f.Get("date_order"), Decimal: f.Get("decimal"), Timezone: i.Settings.Timezone,
@@ -214,7 +217,7 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 			s.Mapping[file.Name] = mapping
 		}
 	}
-	err = p.Imports.On(u.db).Configure(r.Context(), u.Tenant.ID, i.ID, s)
+	err = p.jobs(u).Configure(r.Context(), u.Tenant.ID, i.ID, s)
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		fields := fieldErrors{}
 		for field, problems := range invalid {
@@ -233,7 +236,7 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 
 // downloadRefused sends the refused rows of an import as a file. Rows with data of customers need a recent password.
 func (p *Handler) downloadRefused(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := p.Imports.On(u.db).Get(r.Context(), u.Tenant.ID, pathID(r))
+	i, err := p.jobs(u).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -252,7 +255,7 @@ func (p *Handler) sendRefused(w http.ResponseWriter, r *http.Request, u user, i 
 	}
 	file := spool.New(limits.FromContext(r.Context()))
 	defer file.Close()
-	if err := p.Imports.On(u.db).WriteRefused(r.Context(), u.Tenant.ID, i, file); err != nil {
+	if err := p.jobs(u).WriteRefused(r.Context(), u.Tenant.ID, i, file); err != nil {
 		return err
 	}
 	file.End(nil)

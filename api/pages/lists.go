@@ -141,12 +141,12 @@ func readProducts(r *http.Request) (productsPage, catalog.Filter) {
 func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
 	page, filter := readProducts(r)
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	categories, err := p.Catalog.On(u.db).References(r.Context(), u.Tenant.ID, catalog.Categories, "",
+	categories, err := catalog.New(u.db).References(r.Context(), u.Tenant.ID, catalog.Categories, "",
 		paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
 	}
-	products, err := p.Catalog.On(u.db).List(r.Context(), u.Tenant.ID, filter)
+	products, err := catalog.New(u.db).List(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (p *Handler) exportProducts(format string) handler {
 		_, filter := readProducts(r)
 		return p.Send(w, r, "products", format, func(ctx context.Context) export.Sheet {
 			return export.ProductFile.List(func(write func(catalog.Product) error) error {
-				return p.Catalog.On(u.db).Walk(ctx, u.Tenant.ID, filter, write)
+				return catalog.New(u.db).Walk(ctx, u.Tenant.ID, filter, write)
 			})
 		})
 	}
@@ -183,10 +183,10 @@ func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) er
 		return tenancy.ErrNotFound
 	}
 	page := productPage{}
-	if page.Product, err = p.Catalog.On(u.db).Product(r.Context(), u.Tenant.ID, id); err != nil {
+	if page.Product, err = catalog.New(u.db).Product(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
-	if page.Stock, err = p.Catalog.On(u.db).Inventory(r.Context(), u.Tenant.ID, id); err != nil {
+	if page.Stock, err = catalog.New(u.db).Inventory(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
 	last := tenancy.DayOf(time.Now(), u.Format.zone)
@@ -195,7 +195,7 @@ func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) er
 	}
 	page.Chart = monthsChart(page.Months, u.Format)
 	number := pageNumber(r)
-	ledger, err := p.Catalog.On(u.db).Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
+	ledger, err := catalog.New(u.db).Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
 		Page: paging.Page{Number: number, PerPage: ledgerPerPage},
 	})
 	if err != nil {
@@ -258,11 +258,11 @@ func readOrders(r *http.Request, zone *time.Location) (ordersPage, sales.Filter)
 func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
 	page, filter := readOrders(r, u.Format.zone)
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	channels, err := p.Sales.On(u.db).Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
+	channels, err := sales.New(u.db).Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
 	}
-	orders, err := p.Sales.On(u.db).List(r.Context(), u.Tenant.ID, filter)
+	orders, err := sales.New(u.db).List(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (p *Handler) exportOrders(format string) handler {
 		}
 		return p.Send(w, r, "orders", format, func(ctx context.Context) export.Sheet {
 			return export.Orders(func(write func(sales.StoredOrder) error) error {
-				return p.Sales.On(u.db).Walk(ctx, u.Tenant.ID, filter, write)
+				return sales.New(u.db).Walk(ctx, u.Tenant.ID, filter, write)
 			}, u.Can(admin)) // files with the names of all customers
 		})
 	}
@@ -297,7 +297,7 @@ func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u use
 	_, filter := readOrders(r, u.Format.zone)
 	return p.Send(w, r, "order_items", "csv", func(ctx context.Context) export.Sheet {
 		return export.ItemFile.List(func(write func(sales.OrderLine) error) error {
-			return p.Sales.On(u.db).WalkLines(ctx, u.Tenant.ID, filter, write)
+			return sales.New(u.db).WalkLines(ctx, u.Tenant.ID, filter, write)
 		})
 	})
 }
@@ -307,7 +307,7 @@ func (p *Handler) exportRefunds(w http.ResponseWriter, r *http.Request, u user) 
 	_, filter := readOrders(r, u.Format.zone)
 	return p.Send(w, r, "refunds", "csv", func(ctx context.Context) export.Sheet {
 		return export.RefundFile.List(func(write func(sales.OrderRefund) error) error {
-			return p.Sales.On(u.db).WalkRefunds(ctx, u.Tenant.ID, filter, write)
+			return sales.New(u.db).WalkRefunds(ctx, u.Tenant.ID, filter, write)
 		})
 	})
 }
@@ -332,11 +332,11 @@ func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) erro
 	if err != nil || strings.ToValidUTF8(number, "") != number || strings.ContainsRune(number, 0) {
 		return tenancy.ErrNotFound
 	}
-	order, err := p.Sales.On(u.db).Order(r.Context(), u.Tenant.ID, number)
+	order, err := sales.New(u.db).Order(r.Context(), u.Tenant.ID, number)
 	if err != nil {
 		return err
 	}
-	channel, err := p.Sales.On(u.db).Channel(r.Context(), u.Tenant.ID, order.Channel)
+	channel, err := sales.New(u.db).Channel(r.Context(), u.Tenant.ID, order.Channel)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,6 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/storeroom/storeroom/api/imports"
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
@@ -88,8 +87,7 @@ func newSite(t testing.TB, base string) *site {
 	plans := changeplan.New(s.Database.DB, imports.Kinds(s.Database.DB, imports.Pictures{}))
 	s.Options = Options{
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
-		Catalog: catalog.New(s.Database.DB), Sales: sales.New(s.Database.DB), Reports: reports.New(s.Database.DB),
-		Imports: imports.NewJobs(plans), Changes: imports.NewChanges(plans),
+		Reports: reports.New(s.Database.DB), Plans: plans,
 		Webhooks: webhooks.New(s.Database.DB, feed.New(s.Database.DB, feed.MinRetention), true),
 		Limiter:  limiter, BaseURL: at,
 		Address:  func(r *http.Request) string { return s.mark + r.RemoteAddr },
@@ -102,7 +100,7 @@ func newSite(t testing.TB, base string) *site {
 		SendCustomer: func(
 			w http.ResponseWriter, r *http.Request, _ *db.DB, tenant tenancy.ID, id string, _ tenancy.Actor,
 		) error {
-			customer, err := s.Sales.Customer(r.Context(), tenant, id)
+			customer, err := sales.New(s.Database.DB).Customer(r.Context(), tenant, id)
 			if err == nil {
 				_, err = io.WriteString(w, customer.ID)
 			}

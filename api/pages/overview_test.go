@@ -29,7 +29,7 @@ func (s *site) mustSell(t testing.TB, orders ...sales.Order) {
 			orders[i].Channel = "web"
 		}
 	}
-	results, err := s.Sales.Ingest(t.Context(), s.a.ID, rowsOf(orders))
+	results, err := sales.New(s.Database.DB).Ingest(t.Context(), s.a.ID, rowsOf(orders))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestOverview(t *testing.T) {
 		t.Errorf("an arrow where nothing is comparable:\n%s", page)
 	}
 	s.mustSell(t, sale("C1", "2024-12-31", 10_00, nil))
-	if _, err := s.Sales.Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: sales.Refund{
+	if _, err := sales.New(s.Database.DB).Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: sales.Refund{
 		OrderNumber: "A1", Amount: 12_34, RefundedAt: new(time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)),
 	}}}); err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestProductsAndOrders(t *testing.T) {
 		"Category Lamps "+sku, "Main warehouse 3 Total 3 Reorder at 5.", "Revenue by month", "Mar 2026 2 300.00 0.00")
 
 	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "2 orders", "A/1 ü 2 Mar 2026, 12:00 web C-7 Ada 2 300.00")
-	if _, err := s.Sales.UpdateChannel(t.Context(), s.a.ID, "web", sales.ChannelUpdate{Label: new("Web shop")}, nil); err != nil {
+	if _, err := sales.New(s.Database.DB).UpdateChannel(t.Context(), s.a.ID, "web", sales.ChannelUpdate{Label: new("Web shop")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "A/1 ü 2 Mar 2026, 12:00 Web shop web C-7 Ada 2 300.00")

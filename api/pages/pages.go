@@ -25,14 +25,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/storeroom/storeroom/api/imports"
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/export"
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -48,12 +46,9 @@ type Options struct {
 	DB      *db.DB
 	People  *people.Store
 	Keys    *keys.Store
-	Catalog *catalog.Store
-	Sales   *sales.Store
 	Reports *reports.Store
 	Limiter *ratelimit.Limiter
-	Imports *imports.Jobs
-	Changes *imports.Changes
+	Plans   *changeplan.Store
 	// Webhooks has the endpoints that get changes.
 	Webhooks *webhooks.Store
 	// BaseURL is the public URL of the service. Its scheme decides whether the session

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
@@ -20,18 +21,17 @@ import (
 // planKind has the handlers that the pages of imports and of plans share.
 type planKind struct {
 	*Handler
-	stored  func(user) changeplan.Plans
+	kind    string // of the plans
 	section string // of the path
 	page    string // the prefix of templates
 }
 
-func (p *Handler) imports() planKind {
-	return planKind{p, func(u user) changeplan.Plans { return p.Imports.On(u.db).Plans }, "/imports/", "import"}
-}
+func (p *Handler) imports() planKind { return planKind{p, imports.PlanKind, "/imports/", "import"} }
 
-func (p *Handler) plans() planKind {
-	return planKind{p, func(u user) changeplan.Plans { return p.Changes.On(u.db).Plans }, "/plans/", "plan"}
-}
+func (p *Handler) plans() planKind { return planKind{p, imports.ChangesKind, "/plans/", "plan"} }
+
+// stored returns the plans of the kind.
+func (k planKind) stored(u user) changeplan.Plans { return k.Plans.On(u.db).Of(k.kind) }
 
 // planPage is a plan, also an import, with some of its rows.
 type planPage struct {
@@ -94,7 +94,7 @@ func (k planKind) after(w http.ResponseWriter, r *http.Request, u user, err erro
 // showPlans lists the plans that change products.
 func (p *Handler) showPlans(w http.ResponseWriter, r *http.Request, u user) error {
 	number := pageNumber(r)
-	list, err := p.Changes.On(u.db).List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
+	list, err := p.plans().stored(u).List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p *planPage) filterActions(r *http.Request, f *changeplan.RowFilter, actio
 
 // showPlan shows the changes, the progress or the result of a plan.
 func (p *Handler) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
-	plan, err := p.Changes.On(u.db).Get(r.Context(), u.Tenant.ID, pathID(r))
+	plan, err := p.plans().stored(u).Get(r.Context(), u.Tenant.ID, pathID(r))
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *Handler) showPlan(w http.ResponseWriter, r *http.Request, u user) error
 	filter := changeplan.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
 	page.filterActions(r, &filter, planActions)
 	if !page.Running {
-		if err := page.read(r, p.Changes.On(u.db).Plans, u, filter); err != nil {
+		if err := page.read(r, p.plans().stored(u), u, filter); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func (s *site) mustCustomer(t testing.TB, id string) {
 	t.Helper()
 	name, email := "Kim", "kim@example.com"
 	customer := sales.Customer{ID: id, Name: &name, Email: &email}
-	if _, err := s.Sales.EnsureCustomers(t.Context(), s.a.ID, []sales.Customer{customer}); err != nil {
+	if _, err := sales.New(s.Database.DB).EnsureCustomers(t.Context(), s.a.ID, []sales.Customer{customer}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -49,7 +49,7 @@ func (s *site) mustPlannedImport(t testing.TB, files ...string) (id int64) {
 		_, _ = io.WriteString(part, files[i+1])
 	}
 	_ = form.Close()
-	id, err := s.Imports.Create(t.Context(), s.a, tenancy.Operator, imports.NewForm(&body, form.Boundary()))
+	id, err := imports.NewJobs(s.Plans).Create(t.Context(), s.a, tenancy.Operator, imports.NewForm(&body, form.Boundary()))
 	if err != nil {
 		t.Fatal(err)
 	}

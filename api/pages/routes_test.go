@@ -165,7 +165,7 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	}
 	if strings.Contains(pattern, "/customers/{id}") {
 		id = rand.Int64()
-		if _, err := s.Sales.EnsureCustomers(t.Context(), s.a.ID, []sales.Customer{{ID: fmt.Sprint(id)}}); err != nil {
+		if _, err := sales.New(s.Database.DB).EnsureCustomers(t.Context(), s.a.ID, []sales.Customer{{ID: fmt.Sprint(id)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,13 +18,11 @@ import (
 
 	"github.com/storeroom/storeroom/api"
 	"github.com/storeroom/storeroom/api/pages"
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/limits"
@@ -132,12 +130,9 @@ func (s *service) close() error {
 
 // options returns the options of the service.
 func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options {
-	catalogStore, salesStore, reportStore := catalog.New(s.db), sales.New(s.db), reports.New(s.db)
 	return api.Options{
 		DB:      s.db,
-		Catalog: catalogStore,
-		Sales:   salesStore,
-		Reports: reportStore,
+		Reports: reports.New(s.db),
 		Keys:    s.keys,
 		Usage:   s.usage,
 		Limiter: s.limiter,
@@ -148,8 +143,7 @@ func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options
 
 		Limits: limits.New(s.db.MaxConns(), runtime.GOMAXPROCS(0)),
 		Settings: &pages.Options{
-			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
-			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
+			People: people.New(s.db), Keys: keys.New(s.db, peppers), BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
 		},
 	}
 }

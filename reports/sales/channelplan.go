@@ -102,10 +102,7 @@ func (s *Store) ApplyChannels(ctx context.Context, tenant tenancy.ID, changes []
 			queueChannel(q, tenant, c, done)
 		}
 	})
-	if err != nil {
-		return nil, fmt.Errorf("store %d channels: %w", len(changes), err)
-	}
-	return written, nil
+	return written, tenancy.Wrap(err, "store %d channels", len(changes))
 }
 
 // queueChannel writes a change of a channel if it has the old values. If the warehouse does not exist, it uses the

@@ -43,10 +43,7 @@ func (s *Store) Channel(ctx context.Context, tenant tenancy.ID, identifier strin
 		select `+channelColumns+`
 		  from channels
 		 where tenant_id = $1 and identifier = $2`, tenant, identifier)
-	if err != nil {
-		return c, fmt.Errorf("read channel: %w", err)
-	}
-	return c, nil
+	return c, tenancy.Wrap(err, "read channel")
 }
 
 // ChannelsByID returns the channels that exist.
@@ -60,10 +57,7 @@ func (s *Store) ChannelsByID(ctx context.Context, tenant tenancy.ID, identifiers
 		        where tenant_id = $1 and identifier = i.identifier
 		        limit 1
 		       ) c`, tenant, identifiers)
-	if err != nil {
-		return nil, fmt.Errorf("read %d channels: %w", len(identifiers), err)
-	}
-	return found, nil
+	return found, tenancy.Wrap(err, "read %d channels", len(identifiers))
 }
 
 // CreateChannel adds a channel. An empty WhenShort is Refuse. It returns an InvalidError (identifier, label,
@@ -87,10 +81,7 @@ func (s *Store) CreateChannel(
 		err = tenancy.InvalidError{"identifier": {"is already taken"}}
 	}
 	err = unknownWarehouse(err)
-	if err != nil {
-		return c, fmt.Errorf("create channel: %w", err)
-	}
-	return c, nil
+	return c, tenancy.Wrap(err, "create channel")
 }
 
 // ChannelUpdate has the new values of a channel; nil does not change one.
@@ -163,10 +154,7 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier
 	case err == nil && deleted == 0:
 		err = tenancy.ErrNotFound
 	}
-	if err != nil {
-		return fmt.Errorf("delete channel: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "delete channel")
 }
 
 // channelInUse returns an InUseError with the number of orders of a channel.

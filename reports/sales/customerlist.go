@@ -188,8 +188,5 @@ func (s *Store) ResponsesAbout(ctx context.Context, tenant tenancy.ID, id string
 		  from idempotency_keys
 		 where tenant_id = $1 and position($2::bytea in body) > 0
 		 order by created_at, key`, tenant, part)
-	if err != nil {
-		return nil, fmt.Errorf("responses about a customer: %w", err)
-	}
-	return found, nil
+	return found, tenancy.Wrap(err, "responses about a customer")
 }

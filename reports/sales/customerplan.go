@@ -193,8 +193,5 @@ func (s *Store) UndoCustomers(
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("undo %d customers: %w", len(changes), err)
-	}
-	return kept, nil
+	return kept, tenancy.Wrap(err, "undo %d customers", len(changes))
 }

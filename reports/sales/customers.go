@@ -49,10 +49,7 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 		queueCustomers(q, tenant, changed, stored)
 		return nil
 	})
-	if err != nil {
-		return Count{}, fmt.Errorf("store %d customers: %w", len(customers), err)
-	}
-	return count, nil
+	return count, tenancy.Wrap(err, "store %d customers", len(customers))
 }
 
 // queueCustomerLocks locks the customers of existing orders, as the foreign key locks

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,10 +51,7 @@ func (s *Store) EraseCustomer(
 	if err == nil {
 		err = s.EraseFromResponses(ctx, tenant, id)
 	}
-	if err != nil {
-		return fmt.Errorf("erase customer: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "erase customer")
 }
 
 // Names are the personal data of a customer.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -52,20 +51,11 @@ func (s *Store) Create(ctx context.Context, tenant tenancy.ID, row Row) (o Store
 // store stores the orders of a batch. It starts over if other transactions changed what it had read.
 func (s *Store) store(ctx context.Context, b *orderBatch) error {
 	b.by = s.by
-	for n := 1; ; n++ {
-		err := s.ingest(ctx, b)
-		switch {
-		case err == nil:
-			return nil
-		case changedAfterRead(err) && db.Restart(ctx, n):
-			continue
-		case changedAfterRead(err):
-			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
-		case db.SQLState(err) == "22003":
-			err = errTooLarge
-		}
-		return fmt.Errorf("store %d orders: %w", len(b.rows), err)
+	err := db.Restart(ctx, changedAfterRead, func() error { return s.ingest(ctx, b) })
+	if db.SQLState(err) == "22003" {
+		err = errTooLarge
 	}
+	return tenancy.Wrap(err, "store %d orders", len(b.rows))
 }
 
 // ingest makes one attempt in two round trips: one reads the references of the orders and which orders exist, one

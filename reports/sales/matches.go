@@ -30,7 +30,7 @@ const (
 func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (page Orders, err error) {
 	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
 		page = Orders{}
-		return s.On(d).readMatchesAtOnce(ctx, tenant, f, &page)
+		return New(d).readMatchesAtOnce(ctx, tenant, f, &page)
 	})
 	return page, err
 }

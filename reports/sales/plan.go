@@ -76,10 +76,7 @@ func (s *Store) record(ctx context.Context, tenant tenancy.ID, plan PlanID, tabl
 		return nil
 	}
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) { q.Queue(`select record_facts($1, $2, $3)`, plan, table, ids) })
-	if err != nil {
-		return fmt.Errorf("record %d %s of plan %d: %w", len(ids), table, plan, err)
-	}
-	return nil
+	return tenancy.Wrap(err, "record %d %s of plan %d", len(ids), table, plan)
 }
 
 // PlanRefunds returns what Refund would do. It writes nothing. ExceedsPaid is false if the order is in the plan.

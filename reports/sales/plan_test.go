@@ -51,7 +51,7 @@ func (s *shop) mustShare(t testing.TB, f func(*sales.Store) error) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context())
-	if err = f(s.store.On(tx)); err == nil {
+	if err = f(sales.New(tx)); err == nil {
 		err = tx.Commit(t.Context(), noQueries)
 	}
 	if err != nil {

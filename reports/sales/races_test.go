@@ -82,10 +82,10 @@ func TestAnErasureWaitsForResponsesWithTheName(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer claim.Rollback(t.Context())
-			if err := work(t.Context(), s.store.On(claim.Tx), s.tenant, o); err != nil {
+			if err := work(t.Context(), sales.New(claim.Tx), s.tenant, o); err != nil {
 				t.Fatal(err)
 			}
-			stored, err := s.store.On(claim.Tx).Order(t.Context(), s.tenant, "A")
+			stored, err := sales.New(claim.Tx).Order(t.Context(), s.tenant, "A")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestAnErasureThatWaitsForAResponseDoesNotLockTheCustomer(t *testing.T) {
 		t.Errorf("the name is erased before the response is deleted: %t, %v", erasedName, err)
 	}
 	o.Number = "B"
-	if _, err := s.store.On(claim.Tx).Ingest(t.Context(), s.tenant, []sales.Row{{Order: o}}); err != nil {
+	if _, err := sales.New(claim.Tx).Ingest(t.Context(), s.tenant, []sales.Row{{Order: o}}); err != nil {
 		t.Errorf("Ingest = %v", err)
 	}
 	if err := claim.Commit(t.Context(), idempotency.Response{Status: 200}, false); err != nil {

@@ -2,7 +2,6 @@ package sales
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,10 +34,7 @@ func (s *Store) Repair(ctx context.Context, tenant tenancy.ID) (changed int64, e
 		}
 		changed += n
 	}
-	if err != nil {
-		return changed, fmt.Errorf("repair rollups: %w", err)
-	}
-	return changed, nil
+	return changed, tenancy.Wrap(err, "repair rollups")
 }
 
 func repairMonth(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, month time.Time) (int64, error) {
@@ -121,10 +117,7 @@ func (s *Store) ChangeZone(ctx context.Context, tenant tenancy.ID, name string) 
 		changed, err = changeZone(ctx, tx, tenant, zone)
 		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("change the time zone of sales to %s: %w", name, err)
-	}
-	return changed, nil
+	return changed, tenancy.Wrap(err, "change the time zone of sales to %s", name)
 }
 
 func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) (changed int64, err error) {
@@ -167,8 +160,5 @@ func (s *Store) Zone(ctx context.Context, tenant tenancy.ID) (string, error) {
 		select timezone
 		  from sales_zones
 		 where tenant_id = $1`, tenant)
-	if err != nil {
-		return "", fmt.Errorf("read time zone of sales: %w", err)
-	}
-	return row.Timezone, nil
+	return row.Timezone, tenancy.Wrap(err, "read time zone of sales")
 }

@@ -43,11 +43,8 @@ type Store struct {
 	by *catalog.Actor // see WithStock; nil does not change stock
 }
 
-// New returns a store of the sales in db.
-func New(db *db.DB) *Store { return &Store{db, nil} }
-
-// On returns the store that works on d.
-func (s *Store) On(d *db.DB) *Store { return &Store{d, s.by} }
+// New returns a store that works on d.
+func New(d *db.DB) *Store { return &Store{d, nil} }
 
 // MaxItems is the maximum number of items of an order.
 const MaxItems = 5000

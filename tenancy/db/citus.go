@@ -166,27 +166,22 @@ func (db *DB) atTenant(ctx context.Context, tenant tenancy.ID, f func(*DB) error
 	if db.cluster == nil {
 		return f(db)
 	}
-	for try := 1; ; try++ {
+	err := RetryIf(ctx, maxTries, restartPause, hasMoved, func() error {
 		g, err := db.cluster.find(ctx, tenant)
 		if err == nil {
 			there := *db
 			there.pool = g.db.pool
 			err = g.withKeys(ctx, tenant, func() error { return f(&there) })
 		}
-		if err == nil {
-			return nil
-		}
-		again := hasMoved(err)
-		if again || isUnreachable(err) { // the tenant may be elsewhere
+		if hasMoved(err) || isUnreachable(err) { // the tenant may be elsewhere
 			db.cluster.forget(tenant)
 		}
-		if !again {
-			return err
-		}
-		if try == maxTries {
-			return fmt.Errorf("%w: %w", tenancy.ErrMoving, err)
-		}
+		return err
+	})
+	if hasMoved(err) {
+		err = fmt.Errorf("%w: %w", tenancy.ErrMoving, err)
 	}
+	return err
 }
 
 // hasMoved reports whether the group, or its schema, has moved. Then the transaction did nothing.
@@ -241,23 +236,18 @@ func (c *cluster) find(ctx context.Context, tenant tenancy.ID) (*group, error) {
 }
 
 // placesOf reads the place of a tenant. While Citus splits a shard, its function can return a shard that the snapshot
-// of the query does not have. placesOf waits a second for the end of that.
-func (c *cluster) placesOf(ctx context.Context, tenant tenancy.ID) ([]place, error) {
-	for try := 1; ; try++ {
-		places, err := c.read(ctx, `
+// of the query does not have. placesOf waits about a second for the end of that.
+func (c *cluster) placesOf(ctx context.Context, tenant tenancy.ID) (places []place, err error) {
+	isMoving := func(err error) bool { return errors.Is(err, tenancy.ErrMoving) }
+	err = RetryIf(ctx, 20, 5*time.Millisecond, isMoving, func() error {
+		places, err = c.read(ctx, `
 		   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant)
-		if err != nil || len(places) > 0 {
-			return places, err
+		if err == nil && len(places) == 0 {
+			err = fmt.Errorf("tenant %d has no shard group: %w", tenant, tenancy.ErrMoving)
 		}
-		if try == 20 {
-			return nil, fmt.Errorf("tenant %d has no shard group: %w", tenant, tenancy.ErrMoving)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return err
+	})
+	return places, err
 }
 
 // read asks the coordinator for the places of groups.

@@ -29,7 +29,6 @@ package db
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -58,12 +57,6 @@ const (
 // NeverRefused makes the quotas refuse nothing that the rest of the transaction stores. It is for requests with one small
 // effect that a full tenant needs: to adjust stock, to cancel and to refund.
 const NeverRefused = `select set_config('app.never_refused', 'on', true)`
-
-// SetTenant makes the rest of a transaction of TxWithoutTenant see the rows of a tenant.
-func SetTenant(ctx context.Context, tx pgx.Tx, tenant tenancy.ID) error {
-	_, err := tx.Exec(ctx, setTenant, setting(tenant))
-	return err
-}
 
 // setting returns the value of app.tenant_id. A query without a tenant is a programming
 // error, which a metric counts.
@@ -95,17 +88,9 @@ func (db *DB) run(
 	if db.shared != nil {
 		return db.shared.inSavepoint(ctx, tenant, queue, nil)
 	}
-	return db.atTenant(ctx, tenant, func(db *DB) error {
-		return Retry(ctx, maxTries, func() error {
-			if db.mayUseReplica() {
-				done, err := db.reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-					return conn.SendBatch(ctx, newBatch(db, tenant, queue)).Close()
-				})
-				if done {
-					return err
-				}
-			}
-			return db.send(ctx, newBatch(db, tenant, queue))
+	return Retry(ctx, maxTries, func() error {
+		return db.onServer(ctx, tenant, func(ctx context.Context, db *DB, conn *conn) error {
+			return conn.SendBatch(ctx, newBatch(db, tenant, queue)).Close()
 		})
 	})
 }
@@ -228,34 +213,21 @@ const rowBytes = 1 << 20
 // exceed the tenant's share of memory.
 func QueueRows[T any](batch *pgx.Batch, dst *[]T, sql string, args ...any) {
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
-		defer rows.Close()
-		var plan *rowPlan
-		size := 0
-		found := []T{}
-		for rows.Next() {
-			values := rows.RawValues()
-			for _, value := range values {
-				size += len(value)
-			}
-			if size >= rowBytes {
-				if err := CountRows(rows, size); err != nil {
-					return err
-				}
-				size = 0
-			}
-			if plan == nil {
-				var err error
-				if plan, err = rowPlanOf(rows.Conn(), rows.FieldDescriptions(), reflect.TypeFor[T]()); err != nil {
-					return err
-				}
-			}
+		found, uncounted := []T{}, 0
+		next := func() *T {
 			found = append(found, *new(T))
-			if err := plan.read(values, reflect.ValueOf(&found[len(found)-1]).Elem()); err != nil {
-				return err
-			}
+			return &found[len(found)-1]
 		}
+		err := readEach(rows, next, func(size int) error {
+			if uncounted += size; uncounted < rowBytes {
+				return nil
+			}
+			counted := uncounted
+			uncounted = 0
+			return CountRows(rows, counted)
+		})
 		*dst = found
-		return rows.Err()
+		return err
 	})
 }
 

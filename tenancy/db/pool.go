@@ -225,6 +225,9 @@ func (c *conn) Release() {
 // has more connections than the limits allow, so this step waits only for PostgreSQL to open one.
 // After five seconds it returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
+	if db.shared != nil {
+		return nil, errInTransaction
+	}
 	db.StayOnPrimary()
 	ticket := limits.FromContext(ctx)
 	free, err := ticket.Connection(ctx)
@@ -239,6 +242,10 @@ func (db *DB) acquire(ctx context.Context) (*conn, error) {
 	conn.free = free
 	return conn, nil
 }
+
+// errInTransaction is returned instead of work on another connection, which would not see what the transaction has
+// written, and would not be part of it.
+var errInTransaction = errors.New("the transaction of Begin, InSnapshot or ReadAtOnce cannot do this")
 
 // take is acquire for a caller that has acquired its part of the limits.
 func (db *DB) take(ctx context.Context, ticket *limits.Ticket) (*conn, error) {

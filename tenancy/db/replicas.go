@@ -158,7 +158,7 @@ func (db *DB) mayUseReplica() bool { return db.reading != nil && !db.reading.pri
 
 // StayOnPrimary makes the request of Reading use the primary from now on.
 func (db *DB) StayOnPrimary() {
-	if db.mayUseReplica() {
+	if db.reading != nil {
 		db.reading.primary.Store(true)
 	}
 }

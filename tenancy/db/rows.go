@@ -58,6 +58,31 @@ func sameColumn(a, b pgconn.FieldDescription) bool {
 	return a.Name == b.Name && a.DataTypeOID == b.DataTypeOID && a.Format == b.Format
 }
 
+// readEach reads each row into the one that next returns, and then calls f with its size.
+func readEach[T any](rows pgx.Rows, next func() *T, f func(size int) error) error {
+	defer rows.Close()
+	var plan *rowPlan
+	for rows.Next() {
+		if plan == nil {
+			var err error
+			if plan, err = rowPlanOf(rows.Conn(), rows.FieldDescriptions(), reflect.TypeFor[T]()); err != nil {
+				return err
+			}
+		}
+		values, size := rows.RawValues(), 0
+		for _, value := range values {
+			size += len(value)
+		}
+		if err := plan.read(values, reflect.ValueOf(next()).Elem()); err != nil {
+			return err
+		}
+		if err := f(size); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // read reads the values of a row into the struct.
 func (p *rowPlan) read(values [][]byte, row reflect.Value) error {
 	for i, field := range p.fields {

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -17,9 +18,14 @@ const (
 	// maxTries bounds how often a transaction is run if PostgreSQL aborts it because of a deadlock or a serialization
 	// failure.
 	maxTries = 3
-	// retryPause, plus a random time up to the same length, lets the other transaction of a deadlock take the lock
-	// first.
+	// retryPause lets the other transaction of a deadlock take the lock first.
 	retryPause = 50 * time.Millisecond
+	// maxRestarts bounds how often work starts over. Clients that delete and create the same products all the time make
+	// many attempts fail.
+	maxRestarts  = 100
+	restartPause = time.Millisecond
+	// A pause grows with the number of tries up to maxGrowth times.
+	maxGrowth = 20
 )
 
 // Update runs one transaction in two batches: read queues the queries that lock and
@@ -73,34 +79,28 @@ func (db *DB) Snapshot(
 	ctx context.Context, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues ...func(*pgx.Batch),
 ) error {
 	return db.onServer(ctx, tenant, func(ctx context.Context, db *DB, conn *conn) error {
-		return db.snapshot(ctx, conn, tenant, plan, timeout, queues)
+		var tx pgx.Tx
+		for i, queue := range queues {
+			batch := &pgx.Batch{}
+			if i == 0 {
+				db.queueSnapshot(batch, tenant)
+				batch.Queue(setSnapshot, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10), string(plan))
+			}
+			queue(batch)
+			if i == len(queues)-1 {
+				batch.Queue("commit")
+			}
+			results := conn.SendBatch(ctx, batch)
+			if i == 0 {
+				tx = results.Tx()
+			}
+			if err := results.Close(); err != nil {
+				rollback(ctx, tx)
+				return err
+			}
+		}
+		return nil
 	})
-}
-
-func (db *DB) snapshot(
-	ctx context.Context, c *conn, tenant tenancy.ID, plan PlanMode, timeout time.Duration, queues []func(*pgx.Batch),
-) error {
-	var tx pgx.Tx
-	for i, queue := range queues {
-		batch := &pgx.Batch{}
-		if i == 0 {
-			db.queueSnapshot(batch, tenant)
-			batch.Queue(setSnapshot, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10), string(plan))
-		}
-		queue(batch)
-		if i == len(queues)-1 {
-			batch.Queue("commit")
-		}
-		results := c.SendBatch(ctx, batch)
-		if i == 0 {
-			tx = results.Tx()
-		}
-		if err := results.Close(); err != nil {
-			rollback(ctx, tx)
-			return err
-		}
-	}
-	return nil
 }
 
 // Tx is a transaction of a tenant, or a savepoint in that of Begin.
@@ -166,11 +166,15 @@ func (db *DB) TxAfter(ctx context.Context, tenant tenancy.ID, first func(*pgx.Ba
 	}
 	return db.atTenant(ctx, tenant, func(db *DB) error {
 		return Retry(ctx, maxTries, func() error {
-			begun, err := db.begin(ctx, tenant, first)
+			conn, err := db.acquire(ctx)
 			if err != nil {
 				return err
 			}
-			defer begun.conn.Release() // the pool drops a connection with an open transaction
+			defer conn.Release() // the pool drops a connection with an open transaction
+			begun, err := db.begin(ctx, conn, tenant, false, first)
+			if err != nil {
+				return err
+			}
 			tx := &Tx{Tx: begun.tx, end: "commit"}
 			// begun.tx does not see the commit of SendLast, so it must not be ended a second time.
 			if err = tx.call(ctx, f); err != nil {
@@ -179,16 +183,6 @@ func (db *DB) TxAfter(ctx context.Context, tenant tenancy.ID, first func(*pgx.Ba
 			return err
 		})
 	})
-}
-
-// TxWithoutTenant runs f in a transaction, for the operator.
-func (db *DB) TxWithoutTenant(ctx context.Context, f func(pgx.Tx) error) error {
-	conn, err := db.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	return pgx.BeginFunc(ctx, conn, f)
 }
 
 // transaction is a transaction that several calls share. With an idempotency key, the work of a request and the record
@@ -205,39 +199,52 @@ type transaction struct {
 
 // in returns a DB that works in a transaction.
 func (db *DB) in(begun *transaction) *DB {
-	within := *db
-	within.shared = begun
-	return &within
+	return &DB{pool: db.pool, key: db.key, shared: begun}
 }
 
 // Begin begins a transaction of the tenant; queue adds its first queries. Each call of the DB that it returns runs in a
 // savepoint, and no call is repeated after a deadlock: the caller must repeat the whole transaction. It must end it with
-// Commit or Rollback. Snapshot and queries without a tenant do not take part.
+// Commit or Rollback. Snapshot and queries without a tenant fail.
 func (db *DB) Begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*DB, error) {
-	var begun *transaction
-	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
-		begun, err = db.begin(ctx, tenant, queue)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return db.in(begun), nil
+	return db.beginAlone(ctx, tenant, false, queue)
 }
 
-func (db *DB) begin(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) (*transaction, error) {
-	conn, err := db.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
+// beginAlone is begin with a connection of the pool, which the end of the transaction releases.
+func (db *DB) beginAlone(
+	ctx context.Context, tenant tenancy.ID, readOnly bool, queue func(*pgx.Batch),
+) (within *DB, err error) {
+	err = db.atTenant(ctx, tenant, func(at *DB) error {
+		conn, err := at.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		begun, err := at.begin(ctx, conn, tenant, readOnly, queue)
+		if err != nil {
+			conn.Release()
+			return err
+		}
+		within = db.in(begun)
+		return nil
+	})
+	return within, err
+}
+
+// begin begins a transaction of the tenant, or one that reads one snapshot; queue adds its first queries.
+func (db *DB) begin(
+	ctx context.Context, c *conn, tenant tenancy.ID, readOnly bool, queue func(*pgx.Batch),
+) (*transaction, error) {
 	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{})
-	db.queueTenant(batch, tenant)
+	if readOnly {
+		db.queueSnapshot(batch, tenant)
+	} else {
+		batch.BeginTx(pgx.TxOptions{})
+		db.queueTenant(batch, tenant)
+	}
 	queue(batch)
-	results := conn.SendBatch(ctx, batch)
-	begun := &transaction{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group}
+	results := c.SendBatch(ctx, batch)
+	begun := &transaction{tenant: tenant, conn: c, tx: results.Tx(), group: db.group, readOnly: readOnly}
 	if err := results.Close(); err != nil {
-		begun.rollback(ctx)
+		rollback(ctx, begun.tx)
 		return nil, err
 	}
 	return begun, nil
@@ -299,36 +306,37 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 	_ = tx.Rollback(ctx) // the pool drops a connection that cannot roll back
 }
 
-// maxRestarts bounds how often work starts over. Clients that delete and create the same products all the time make many
-// attempts fail.
-const maxRestarts = 100
-
-// Restart waits for a random time before work starts over for the nth time because other transactions changed what it
-// had read. It returns false if the work must end with ErrBusy.
-func Restart(ctx context.Context, n int) bool {
-	if n > maxRestarts {
-		return false
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(rand.N(time.Duration(min(n, 20)) * time.Millisecond)):
-		return true
-	}
+// Retry calls f up to tries times while PostgreSQL aborts it because of a deadlock or a serialization failure.
+func Retry(ctx context.Context, tries int, f func() error) error {
+	return RetryIf(ctx, tries, retryPause, func(err error) bool {
+		code := SQLState(err)
+		return code == "40P01" || code == "40001"
+	}, f)
 }
 
-// Retry calls f up to tries times, with pauses, while PostgreSQL aborts it because of a
-// deadlock or a serialization failure. It returns that error when ctx ends.
-func Retry(ctx context.Context, tries int, f func() error) error {
+// Restart calls f again while its error is one of changed: other transactions changed what it had read. In the end it
+// returns ErrBusy.
+func Restart(ctx context.Context, changed func(error) bool, f func() error) error {
+	err := RetryIf(ctx, maxRestarts, restartPause, changed, f)
+	if err != nil && changed(err) {
+		err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
+	}
+	return err
+}
+
+// RetryIf calls f up to tries times while its error is one of again. In between it waits for a random time, which is
+// about pause after the first try and grows. It returns the last error when ctx ends.
+func RetryIf(ctx context.Context, tries int, pause time.Duration, again func(error) bool, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
-		if code := SQLState(err); try == tries || code != "40P01" && code != "40001" {
+		if err == nil || try == tries || !again(err) {
 			return err
 		}
+		mean := time.Duration(min(try, maxGrowth)) * pause
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(retryPause + rand.N(retryPause)):
+		case <-time.After(mean/2 + rand.N(mean)):
 		}
 	}
 }

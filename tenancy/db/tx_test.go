@@ -3,6 +3,7 @@ package db_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -57,6 +58,38 @@ func TestATransactionRefusesOtherTenants(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), b, insertCategory, b, "Tea"); err == nil {
 		t.Error("a transaction of a tenant works for another one")
 	}
+}
+
+// Work on another connection would not see what the transaction has written, and would stay after its rollback.
+func TestATransactionUsesNoOtherConnection(t *testing.T) {
+	t.Parallel()
+	d := dbtest.New(t)
+	a := d.MustTenant(t, "a").ID
+	tx, err := d.DB.Begin(t.Context(), a, func(b *pgx.Batch) { b.Queue(insertCategory, a, "Rice") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	nothing := func(*pgx.Batch) {}
+	for name, work := range map[string]func() error{
+		"Snapshot":         func() error { return tx.Snapshot(t.Context(), a, db.GenericPlan, time.Minute, nothing) },
+		"RunWithoutTenant": func() error { return tx.RunWithoutTenant(t.Context(), nothing) },
+		"Begin": func() error {
+			second, err := tx.Begin(t.Context(), a, nothing)
+			if err == nil {
+				second.Rollback(t.Context())
+			}
+			return err
+		},
+	} {
+		if err := work(); err == nil {
+			t.Errorf("%s works beside the transaction", name)
+		}
+	}
+	if err := tx.Commit(t.Context(), nothing); err != nil {
+		t.Fatal(err)
+	}
+	mustHave(t, d.DB, a, "Rice")
 }
 
 // An error of a call in a transaction of Begin undoes only that call.

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"reflect"
 	"strconv"
 	"time"
 
@@ -25,23 +24,12 @@ const setReadOnce = `
 func (db *DB) InSnapshot(
 	ctx context.Context, tenant tenancy.ID, timeout time.Duration, f func(context.Context, *DB) error,
 ) error {
-	var begun *transaction
-	err := db.atTenant(ctx, tenant, func(db *DB) error {
-		conn, err := db.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		if begun, err = db.beginSnapshot(ctx, conn, tenant, func(b *pgx.Batch) {
-			b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
-		}); err != nil {
-			conn.Release()
-		}
-		return err
+	snapshot, err := db.beginAlone(ctx, tenant, true, func(b *pgx.Batch) {
+		b.Queue(setReadOnce, setting(tenant), strconv.FormatInt(timeout.Milliseconds(), 10))
 	})
 	if err != nil {
 		return err
 	}
-	snapshot := db.in(begun)
 	defer snapshot.Rollback(ctx)
 	return f(ctx, snapshot)
 }
@@ -53,29 +41,13 @@ func (db *DB) ReadAtOnce(ctx context.Context, tenant tenancy.ID, f func(context.
 		return f(ctx, db)
 	}
 	return db.onServer(ctx, tenant, func(ctx context.Context, at *DB, conn *conn) error {
-		begun, err := at.beginSnapshot(ctx, conn, tenant, func(b *pgx.Batch) { b.Queue(setTenant, setting(tenant)) })
+		begun, err := at.begin(ctx, conn, tenant, true, func(b *pgx.Batch) { b.Queue(setTenant, setting(tenant)) })
 		if err != nil {
 			return err
 		}
 		defer rollback(ctx, begun.tx)
 		return f(ctx, db.in(begun))
 	})
-}
-
-// beginSnapshot begins a transaction with the settings that set adds.
-func (db *DB) beginSnapshot(
-	ctx context.Context, c *conn, tenant tenancy.ID, set func(*pgx.Batch),
-) (*transaction, error) {
-	batch := &pgx.Batch{}
-	db.queueSnapshot(batch, tenant)
-	set(batch)
-	results := c.SendBatch(ctx, batch)
-	begun := &transaction{tenant: tenant, conn: c, tx: results.Tx(), group: db.group, readOnly: true}
-	if err := results.Close(); err != nil {
-		rollback(ctx, begun.tx)
-		return nil, err
-	}
-	return begun, nil
 }
 
 // Walk calls f with each row of a query that returns one page, and repeats the query with the position of the last row
@@ -104,23 +76,7 @@ func Walk[T any](
 // queueEach adds a query to a batch and calls f with each of its rows. See QueueRows.
 func queueEach[T any](batch *pgx.Batch, f func(T) error, sql string, args ...any) {
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
-		defer rows.Close()
-		var plan *rowPlan
-		for rows.Next() {
-			if plan == nil {
-				var err error
-				if plan, err = rowPlanOf(rows.Conn(), rows.FieldDescriptions(), reflect.TypeFor[T]()); err != nil {
-					return err
-				}
-			}
-			var row T
-			if err := plan.read(rows.RawValues(), reflect.ValueOf(&row).Elem()); err != nil {
-				return err
-			}
-			if err := f(row); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		var row T
+		return readEach(rows, func() *T { row = *new(T); return &row }, func(int) error { return f(row) })
 	})
 }

@@ -3,8 +3,8 @@ package feed
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
 )
 
@@ -18,8 +18,5 @@ func (s *Store) DeleteOld(ctx context.Context) error {
 		_, failed := db.Call[emptied](ctx, part, `select empty_old_changes($1) as partitions`, days)
 		err = errors.Join(err, failed)
 	}
-	if err != nil {
-		return fmt.Errorf("delete old changes: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "delete old changes")
 }

@@ -151,10 +151,7 @@ func Rewrite(
 			err = rewrite(ctx, pool, tenant, of.Key, edit)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("rewrite stored responses: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "rewrite stored responses")
 }
 
 func rewrite(ctx context.Context, pool *db.DB, tenant tenancy.ID, key string, edit func([]byte) []byte) error {

@@ -129,10 +129,7 @@ func (s *Store) Links(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) 
 			 order by l.id`, []any{tenant}
 	}
 	found, err := db.All[PendingLink](ctx, s.db, tenant, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list links: %w", err)
-	}
-	return found, nil
+	return found, tenancy.Wrap(err, "list links")
 }
 
 // EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound if there is none or if the actor is no
@@ -167,10 +164,7 @@ func (s *Store) endLinks(ctx context.Context, tenant tenancy.ID, by tenancy.Acto
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("revoke a link: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "revoke a link")
 }
 
 // EndResetAnywhere revokes the pending link that ResetAnywhere created. It needs the

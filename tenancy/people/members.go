@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -71,10 +70,7 @@ func (s *Store) CreateMember(
 	if db.SQLState(err) == "23505" {
 		err = tenancy.ErrConflict
 	}
-	if err != nil {
-		return m, fmt.Errorf("create member: %w", err)
-	}
-	return m, nil
+	return m, tenancy.Wrap(err, "create member")
 }
 
 func validateMember(m Member, password string) error {
@@ -104,10 +100,7 @@ func (s *Store) Members(ctx context.Context, tenant tenancy.ID, by tenancy.Actor
 			 order by u.email`, []any{tenant}
 	}
 	found, err := db.All[Member](ctx, s.db, tenant, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list members: %w", err)
-	}
-	return found, nil
+	return found, tenancy.Wrap(err, "list members")
 }
 
 // ChangeRole gives a member another role and ends their sessions. It returns
@@ -167,8 +160,5 @@ func (s *Store) changeMember(
 		tenants.QueueAudit(batch, tenant, by, entry)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("change member %d: %w", user, err)
-	}
-	return nil
+	return tenancy.Wrap(err, "change member %d", user)
 }

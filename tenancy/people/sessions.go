@@ -155,8 +155,5 @@ func (s *Store) ChangePassword(
 // this one has already ended.
 func (s *Store) SignOut(ctx context.Context, token Token, everywhere bool) error {
 	_, err := db.Call[struct{}](ctx, s.db, `select from end_session($1, $2)`, token.hash(), everywhere)
-	if err != nil {
-		return fmt.Errorf("sign out: %w", err)
-	}
-	return nil
+	return tenancy.Wrap(err, "sign out")
 }

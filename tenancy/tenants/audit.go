@@ -54,7 +54,7 @@ func LogExport(
 	}
 	// A replica may still answer the reads of the export, which do not depend on the entry.
 	if _, err := pool.OnPrimary().Exec(ctx, tenant, insertAudit, auditArgs(tenant, by, e)...); err != nil {
-		return wrap("record an export", err)
+		return tenancy.Wrap(err, "record an export")
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func auditLog(
 			 limit $3 offset $4`, tenant, action, limit, offset)
 	})
 	if err != nil {
-		return nil, 0, wrap("read the audit log", err)
+		return nil, 0, tenancy.Wrap(err, "read the audit log")
 	}
 	return found, counts[0].Count, nil
 }

@@ -27,7 +27,7 @@ func Delete(ctx context.Context, pool *db.DB, slug string) error {
 	if err == nil {
 		err = db.Retry(ctx, deleteTries, func() error { return deleteTenant(ctx, pool.Central(), t.ID) })
 	}
-	return wrap("delete tenant "+slug, err)
+	return tenancy.Wrap(err, "delete tenant %s", slug)
 }
 
 // withoutTimeouts is for deletions: that of a million products takes longer than the timeouts of a request.

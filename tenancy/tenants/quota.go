@@ -70,7 +70,7 @@ func ReadQuota(ctx context.Context, pool *db.DB, tenant tenancy.ID) (Quota, erro
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {
-		return Quota{}, wrap("read the quota", err)
+		return Quota{}, tenancy.Wrap(err, "read the quota")
 	}
 	return found[0], nil
 }

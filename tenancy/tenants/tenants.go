@@ -57,10 +57,7 @@ func (t Tenant) Limit() int {
 // Location returns the tenant's time zone.
 func (t Tenant) Location() (*time.Location, error) {
 	location, err := tenancy.LoadZone(t.Timezone)
-	if err != nil {
-		return nil, fmt.Errorf("tenant %d: %w", t.ID, err)
-	}
-	return location, nil
+	return location, tenancy.Wrap(err, "tenant %d", t.ID)
 }
 
 const tenantColumns = `id, slug, name, plan, rate_limit, quota_storage, quota_records, timezone, currency,
@@ -135,7 +132,7 @@ func Create(ctx context.Context, pool *db.DB, t Tenant) (Tenant, error) {
 	}
 	next, err := db.Call[struct{ ID tenancy.ID }](ctx, pool, `select nextval(pg_get_serial_sequence('tenants', 'id')) as id`)
 	if err != nil {
-		return t, wrap("create tenant", err)
+		return t, tenancy.Wrap(err, "create tenant")
 	}
 	t.ID = next[0].ID
 	err = pool.TxWithCentral(ctx, t.ID, func(central, rows pgx.Tx) error {
@@ -155,7 +152,7 @@ func Create(ctx context.Context, pool *db.DB, t Tenant) (Tenant, error) {
 	if db.SQLState(err) == "23505" {
 		return completeCreation(ctx, pool, t.Slug)
 	}
-	return t, wrap("create tenant", err)
+	return t, tenancy.Wrap(err, "create tenant")
 }
 
 // insertTenant inserts a tenant unless it exists.
@@ -202,7 +199,7 @@ func createFirstRows(ctx context.Context, tx pgx.Tx, id tenancy.ID) error {
 // List returns all tenants by slug, for the operator.
 func List(ctx context.Context, pool *db.DB) ([]Tenant, error) {
 	found, err := db.Call[Tenant](ctx, pool, `select `+tenantColumns+` from tenants order by slug`)
-	return found, wrap("list tenants", err)
+	return found, tenancy.Wrap(err, "list tenants")
 }
 
 // BySlug returns one tenant, for the operator. It returns ErrNotFound.
@@ -229,7 +226,7 @@ func Change(ctx context.Context, pool *db.DB, slug string, change func(*Tenant))
 		t, err = changeTenant(ctx, central, rows, t.ID, change)
 		return err
 	})
-	return t, wrap("tenant "+slug, err)
+	return t, tenancy.Wrap(err, "tenant %s", slug)
 }
 
 // changeTenant is Change with the transactions of db.TxWithCentral.
@@ -313,11 +310,4 @@ func tenantRow(rows pgx.Rows, err error) (Tenant, error) {
 		return t, tenancy.ErrNotFound
 	}
 	return t, err
-}
-
-func wrap(action string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", action, err)
 }

@@ -45,8 +45,5 @@ func (k Kind) Verify(
 			}
 			return nil
 		})
-	if err != nil {
-		return nil, fmt.Errorf("verify the search texts of the kind %q: %w", k.Name, err)
-	}
-	return different, nil
+	return different, tenancy.Wrap(err, "verify the search texts of the kind %q", k.Name)
 }

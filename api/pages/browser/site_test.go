@@ -22,13 +22,11 @@ import (
 	"github.com/storeroom/storeroom/api"
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/api/pages"
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
@@ -109,16 +107,12 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	changes := feed.New(s.DB, feed.MinRetention)
 	hooks := webhooks.New(s.DB, changes, true)
 	server := api.New(api.Options{
-		Imports: imports.NewJobs(plans), Changes: imports.NewChanges(plans),
-		Feed: changes, Webhooks: hooks,
-		DB: s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
+		Plans: plans, Feed: changes, Webhooks: hooks,
+		DB: s.DB, Reports: reports.New(s.DB), Keys: resolver,
 		Usage: recorder, Limiter: limiter, Media: media.Open("file://" + s.mediaDir),
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Limits: limits.New(s.DB.MaxConns(), 2),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Settings: &pages.Options{
-			DB: s.DB, People: s.people, Keys: keys.New(s.DB, peppers), Limiter: limiter, BaseURL: base,
-			Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB),
-		},
+		Settings:       &pages.Options{People: s.people, Keys: keys.New(s.DB, peppers), BaseURL: base},
 	})
 	hooks.Start(ctx, server.EncodeChanges, logger)
 	t.Cleanup(hooks.Close)

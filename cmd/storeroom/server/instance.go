@@ -120,7 +120,6 @@ func (i *instance) createServer(
 	ctx context.Context, cfg config.Config, version string, shares *limits.Limits,
 ) {
 	var open *connections
-	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
 	plans := changeplan.New(i.db, imports.Kinds(i.db, imports.Pictures{
 		Store: i.media, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota), Turn: pictureTurn,
 	}))
@@ -132,24 +131,17 @@ func (i *instance) createServer(
 	handler := api.New(api.Options{
 		DB:   i.db,
 		Feed: changes, Webhooks: i.hooks,
-		Catalog: catalogStore,
-		Sales:   salesStore,
-		Reports: reportStore,
+		Reports: reports.New(i.db),
 		Keys:    i.keys,
 		Usage:   i.usage,
-		Imports: imports.NewJobs(plans),
-		Changes: imports.NewChanges(plans),
+		Plans:   plans,
 		Limiter: i.limiter,
 		Ready:   i.ready,
 
 		Media: i.media, MediaQuota: int64(cfg.MediaQuota), ImageMemory: config.ImageMemory(), BaseURL: cfg.BaseURL,
 
-		Limits: shares,
-		Settings: &pages.Options{
-			DB: i.db, People: i.people, Keys: keys.New(i.db, cfg.KeyPeppers),
-			Catalog: catalogStore, Sales: salesStore, Reports: reportStore,
-			Limiter: i.limiter, BaseURL: cfg.BaseURL,
-		},
+		Limits:         shares,
+		Settings:       &pages.Options{People: i.people, Keys: keys.New(i.db, cfg.KeyPeppers), BaseURL: cfg.BaseURL},
 		WaitsForClient: func(request context.Context, begins bool) { open.wait(request, begins) },
 		TrustedProxies: cfg.TrustedProxies,
 		Logger:         i.logger,

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/migrations"
@@ -210,13 +209,12 @@ func onNodes(t testing.TB, server, statement string) {
 
 func onServer(server, statement string) error {
 	return withConn(server, func(ctx context.Context, conn *pgx.Conn) error {
-		for try := 1; ; try++ {
+		// The maintenance daemon of Citus can connect to a database while it is dropped.
+		isUsed := func(err error) bool { return db.SQLState(err) == "55006" }
+		return db.RetryIf(ctx, 5, time.Millisecond, isUsed, func() error {
 			_, err := conn.Exec(ctx, statement)
-			// The maintenance daemon of Citus can connect to a database while it is dropped.
-			if problem, ok := errors.AsType[*pgconn.PgError](err); !ok || problem.Code != "55006" || try == 5 {
-				return err
-			}
-		}
+			return err
+		})
 	})
 }
 
