@@ -46,7 +46,7 @@ func (s setup) exec(t *testing.T, sql string, args ...any) {
 
 func (s setup) kind(do func(ctx context.Context, job *jobs.Job) (time.Duration, error)) jobs.Kind {
 	return jobs.Kind{
-		Task: "test", DB: s.DB, Do: do, Poll: 20 * time.Millisecond, Lease: 2 * time.Second, Retry: time.Hour,
+		Task: "test", Parts: s.DB.Parts, Do: do, Poll: 20 * time.Millisecond, Lease: 2 * time.Second, Retry: time.Hour,
 	}
 }
 
@@ -57,7 +57,8 @@ func run(t *testing.T, kinds ...jobs.Kind) (stop func()) {
 	for _, k := range kinds {
 		workers = append(workers, k)
 	}
-	stop = jobs.Start(t.Context(), slog.New(slog.DiscardHandler), workers...)
+	ended := jobs.Start(t.Context(), slog.New(slog.DiscardHandler), workers...)
+	stop = func() { _ = ended(context.Background()) }
 	t.Cleanup(stop)
 	return stop
 }

@@ -105,7 +105,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	plans := changeplan.New(s.DB, imports.Kinds(s.DB, imports.Pictures{}))
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	go plans.Run(ctx, logger)
+	go plans.Worker().Run(ctx, logger)
 	changes := feed.New(s.DB, feed.MinRetention)
 	hooks := webhooks.New(s.DB, changes, true)
 	server := api.New(api.Options{
@@ -120,8 +120,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 			Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB),
 		},
 	})
-	hooks.Start(ctx, server.EncodeChanges, logger)
-	t.Cleanup(hooks.Close)
+	go hooks.Worker(server.EncodeChanges).Run(ctx, logger)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("X-Forwarded-For", address)
 		server.ServeHTTP(w, r)
