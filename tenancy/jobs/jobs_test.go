@@ -143,8 +143,9 @@ func TestInstancesShareTheQueue(t *testing.T) {
 			s.exec(t, `insert into tenants_with_work (tenant_id, task) values ($1, 'test')`, tenant)
 		}
 	}
+	super := s.MustSuperAt(t, s.tenants[0])
 	left := func() (n int) {
-		err := s.MustSuperAt(t, s.tenants[0]).QueryRow(t.Context(),
+		err := super.QueryRow(t.Context(),
 			`select count(*) from tenants_with_work where task = 'test'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
