@@ -10,7 +10,8 @@ declare
     shift integer := 0;
 begin
     for i in 0..length(encoded) - 1 loop
-        numbers[cardinality(numbers)] := numbers[cardinality(numbers)] | (get_byte(encoded, i) & 127)::bigint << shift;
+        numbers[cardinality(numbers)] := numbers[cardinality(numbers)]
+            | ((get_byte(encoded, i) & 127)::bigint << shift);
         shift := shift + 7;
         if get_byte(encoded, i) < 128 then
             numbers := numbers || 0::bigint;

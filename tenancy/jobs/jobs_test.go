@@ -216,6 +216,74 @@ func TestALongJobLeavesItsPlace(t *testing.T) {
 	}
 }
 
+// Work after the lease lets the tenant have other jobs, also of other instances.
+func TestWorkAfterTheLeaseDelaysNoJob(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 1)
+	var begun atomic.Int32
+	kind := s.kind(func(_ context.Context, job *jobs.Job) (time.Duration, error) {
+		if begun.Load() == 3 {
+			return jobs.Done, nil
+		}
+		job.Then = func(ctx context.Context) error {
+			begun.Add(1)
+			<-ctx.Done()
+			return nil
+		}
+		return 0, nil
+	})
+	kind.Parallel = 2
+	ctx, interrupt := context.WithCancel(t.Context())
+	stop := jobs.Start(ctx, slog.New(slog.DiscardHandler), kind, kind)
+	await(t, "three jobs of the tenant at once", func() bool { return begun.Load() >= 3 })
+	interrupt()
+	if err := stop(t.Context()); err != nil {
+		t.Errorf("stop = %v", err)
+	}
+}
+
+// A stop waits for the job that has begun, unless it is interrupted, and no other begins.
+func TestAStopWaitsForTheJob(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 2)
+	begun, release := make(chan bool, 2), make(chan struct{})
+	kind := s.kind(func(ctx context.Context, job *jobs.Job) (time.Duration, error) {
+		begun <- true
+		<-release
+		if ctx.Err() != nil || !job.IsStopping() {
+			t.Errorf("the job is interrupted: %v, or does not know that it should end", ctx.Err())
+		}
+		return jobs.Done, nil
+	})
+	stop := jobs.Start(t.Context(), slog.New(slog.DiscardHandler), kind)
+	<-begun
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := stop(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stop during the job = %v, want %v", err, context.DeadlineExceeded)
+	}
+	close(release)
+	if err := stop(t.Context()); err != nil || len(begun) > 0 {
+		t.Errorf("stop = %v, %d more jobs have begun", err, len(begun))
+	}
+}
+
+// A node of a cluster that cannot be reached does not delay the tenants of the others.
+func TestTheNodesThatCanBeReached(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 2)
+	down := errors.New("node w1 is down")
+	visits := 0
+	kind := s.kind(func(context.Context, *jobs.Job) (time.Duration, error) { visits++; return jobs.Done, nil })
+	kind.Parts = func(ctx context.Context) ([]*db.DB, error) {
+		parts, err := s.DB.Parts(ctx)
+		return parts, errors.Join(err, down)
+	}
+	if err := kind.Drain(t.Context()); !errors.Is(err, down) || visits != 2 {
+		t.Errorf("Drain = %v, %d visits, want %v and 2", err, visits, down)
+	}
+}
+
 // Instances of the previous release call functions that look for tenants themselves. Neither release works for a tenant
 // while the other does, and both see all work.
 func TestThePreviousReleaseSharesTheQueue(t *testing.T) {

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -705,6 +706,194 @@ func TestATenantHasFourWorkers(t *testing.T) {
 	poll(t, "a claim of the rest", func() bool { second = s.claim(t, other, 10); return len(second) > 0 })
 	if len(first) != 3 || len(second) != 1 {
 		t.Errorf("claims: %d and %d; want 3 and 1", len(first), len(second))
+	}
+}
+
+// Go decides in one place which endpoint gets a worker, and when its tenant is visited again.
+func TestTheChoiceOfAnEndpoint(t *testing.T) {
+	t.Parallel()
+	const tenant = 7
+	newest := feed.Cursor{Epoch: 1, XID: 10, Seq: 3, Time: time.Unix(1, 0)}
+	earlier := newest
+	earlier.Seq--
+	behind, ahead := earlier.String(tenant), newest.String(tenant)
+	old := func(c candidate) candidate { c.Changed = time.Hour; return c }
+	idle := func(id int64, at string) candidate {
+		return old(candidate{ID: id, DeliveredTo: at, Next: 20 * time.Hour})
+	}
+	leased := func(id int64, at string) candidate {
+		return old(candidate{ID: id, DeliveredTo: at, LeaseEnd: 50 * time.Second})
+	}
+	failed := func(id int64, next time.Duration) candidate {
+		return old(candidate{ID: id, DeliveredTo: behind, HasFailed: true, Next: next})
+	}
+	inLease := func(c candidate) candidate { c.LeaseEnd = 50 * time.Second; return c }
+	for _, test := range []struct {
+		name    string
+		found   []candidate
+		chosen  int64 // 0 if there is none
+		expired []int64
+		again   time.Duration // or up to twice as long
+	}{
+		{"no endpoint", nil, 0, nil, jobs.Done},
+		{"no change", []candidate{idle(1, ahead)}, 0, nil, 20 * time.Hour},
+		{"a change", []candidate{idle(1, ahead), idle(2, behind)}, 2, nil, 20 * time.Hour},
+		{"the first of two, and the other at once", []candidate{idle(2, behind), idle(1, behind)}, 2, nil, 0},
+		{"the next attempt", []candidate{failed(1, -time.Second)}, 1, nil, jobs.Done},
+		{"a pause after a failure, despite a change", []candidate{failed(1, time.Minute)}, 0, nil, time.Minute},
+		{"a cursor to renew", []candidate{old(candidate{ID: 1, DeliveredTo: ahead})}, 1, nil, jobs.Done},
+		{"a worker that may not read the newest change", []candidate{leased(1, behind)}, 0, nil, time.Second},
+		{"a worker that has read it", []candidate{leased(1, ahead)}, 0, nil, 50 * time.Second},
+		{"four workers", []candidate{
+			leased(1, ahead), leased(2, ahead), leased(3, ahead), leased(4, ahead), idle(5, behind),
+		}, 0, nil, time.Second},
+		{"two workers of endpoints that fail", []candidate{
+			inLease(failed(1, 0)), inLease(failed(2, 0)), failed(3, 0), idle(4, behind),
+		}, 4, nil, time.Second},
+		{"a locked one", []candidate{old(candidate{ID: 1, DeliveredTo: behind, IsLocked: true})}, 0, nil, time.Second},
+		{"one that a request has just changed", []candidate{{ID: 1, DeliveredTo: ahead, Next: time.Hour}}, 0, nil, time.Minute},
+		{"a maker that is gone", []candidate{old(candidate{ID: 1, MakerEnd: new(time.Duration)})}, 0, []int64{1}, jobs.Done},
+		{"a maker with an end", []candidate{
+			old(candidate{ID: 1, DeliveredTo: ahead, Next: time.Hour, MakerEnd: new(time.Minute)}),
+		}, 0, nil, time.Minute},
+		{"a position that cannot be read", []candidate{idle(1, "?")}, 1, nil, jobs.Done},
+	} {
+		got := choose(tenant, test.found, newest, func() bool { return true })
+		var chosen int64
+		if got.endpoint != nil {
+			chosen = got.endpoint.ID
+		}
+		if chosen != test.chosen || !slices.Equal(got.expired, test.expired) || got.again < test.again ||
+			got.again > max(2*test.again, test.again) {
+			t.Errorf("%s: %d, expired %v, again after %v; want %d, %v, %v", test.name,
+				chosen, got.expired, got.again, test.chosen, test.expired, test.again)
+		}
+	}
+	got := choose(tenant, []candidate{failed(1, 0), idle(2, behind)}, newest, func() bool { return false })
+	if got.endpoint == nil || got.endpoint.ID != 2 || got.again < failingPause {
+		t.Errorf("without a worker for those that fail: %+v, want the other, and this one later", got)
+	}
+}
+
+// The tenant waits while it is suspended, and its changes are delivered afterwards.
+func TestASuspendedTenantWaits(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "one")
+	suspend := func(at string) {
+		if _, err := s.MustSuperAt(t, s.tenant).Exec(t.Context(), `update tenants set suspended_at = `+at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suspend("now()")
+	if claims := s.claim(t, s.instance(), 1); len(claims) > 0 {
+		t.Errorf("claims of a suspended tenant: %v", claims)
+	}
+	if due := s.due(t, "worker is null", "61 seconds"); due == 0 {
+		t.Error("no visit is queued within a minute")
+	}
+	suspend("null")
+	s.exec(t, `update tenants_with_work set due = now()`)
+	s.start(t)
+	poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+}
+
+// Instances of the previous release call claim_webhooks, and may have left endpoints in the queue due_webhooks.
+func TestThePreviousReleaseSharesTheEndpoints(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	part, err := s.DB.PartOf(t.Context(), s.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	previous := func() (claimed []int64) {
+		t.Helper()
+		found, err := db.Call[struct{ Webhook int64 }](t.Context(), part,
+			`select webhook from claim_webhooks(gen_random_uuid(), 60, 10, 10)`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			claimed = append(claimed, f.Webhook)
+		}
+		return claimed
+	}
+	current := func() (claimed []int64) {
+		t.Helper()
+		for _, c := range s.claim(t, hooks, 1) {
+			claimed = append(claimed, c.Webhook)
+		}
+		return claimed
+	}
+	release := func() { // as both releases do, when the endpoint has all changes
+		t.Helper()
+		page, err := s.feed.Read(t.Context(), s.tenant, feed.Query{After: feed.Now, Limit: 1})
+		if err == nil {
+			_, err = s.DB.Exec(t.Context(), s.tenant, `
+				update webhooks
+				   set worker = null, lease_until = null, next_attempt_at = now() + interval '20 hours',
+				       delivered_to = $2, updated_at = now() - interval '1 hour'
+				 where tenant_id = $1`, s.tenant, page.Next.String(s.tenant))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.exec(t, `delete from tenants_with_work where due < now() + interval '1 hour'`)
+	}
+	queues := map[string]func(){
+		"a change":                       func() { s.mustChange(t, cryptorand.Text()) },
+		"a row of the queue before that": func() { s.exec(t, `insert into due_webhooks (tenant_id) values ($1)`, s.tenant) },
+	}
+	for by, claims := range map[string][2]func() []int64{"previous": {previous, current}, "current": {current, previous}} {
+		for name, queue := range queues {
+			release()
+			s.mustChange(t, cryptorand.Text())
+			s.exec(t, `delete from tenants_with_work`)
+			queue()
+			if got := claims[0](); !slices.Equal(got, []int64{w.ID}) {
+				t.Errorf("after %s, the %s release claims %v, want the endpoint", name, by, got)
+			}
+			s.mustChange(t, cryptorand.Text())
+			if got := claims[1](); len(got) > 0 {
+				t.Errorf("the other release claims %v, which has a worker", got)
+			}
+			s.exec(t, `update tenants_with_work set due = now()`)
+			release()
+			s.exec(t, `update tenants_with_work set due = now()`)
+			for i := range claims {
+				if got := claims[i](); len(got) > 0 {
+					t.Errorf("without a change, an instance claims %v", got)
+				}
+			}
+		}
+	}
+	page, err := s.feed.Read(t.Context(), s.tenant, feed.Query{Limit: 2, IsStored: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := feed.Cursor{Time: time.Unix(1, 0)}
+	err = s.MustSuperAt(t, s.tenant).QueryRow(t.Context(), `
+		select epoch, xid, seq from changes order by 1 desc, 2 desc, 3 desc limit 1`,
+	).Scan(&newest.Epoch, &newest.XID, &newest.Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, longID := newest, newest
+	later.Seq++
+	longID.XID = 1 << 60
+	for _, c := range []feed.Cursor{feed.Start, page.Entries[0].At, page.Next, newest, later, longID} {
+		var isBehind bool
+		err := s.MustSuperAt(t, s.tenant).QueryRow(t.Context(),
+			`select has_changes_after($1, $2)`, s.tenant, c.String(s.tenant)).Scan(&isBehind)
+		if err != nil || isBehind != newest.IsAfterRow(c) {
+			t.Errorf("has_changes_after(%+v) = %t, %v; want %t", c, isBehind, err, newest.IsAfterRow(c))
+		}
 	}
 }
 
