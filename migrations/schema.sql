@@ -1330,7 +1330,7 @@ create table due_webhooks (
     webhook_id bigint,
     at         timestamptz not null default clock_timestamp()
 );
-comment on table due_webhooks is 'When claim_webhooks visits an endpoint, or without webhook_id all endpoints of a tenant, because something has changed. Each transaction inserts its own row, so that none waits for another. The runtime role has no privilege.';
+comment on table due_webhooks is 'Queue of webhooks of the previous release. claim_work moves what is left in it to tenants_with_work. The runtime role has no privilege.';
 CREATE INDEX due_webhooks_at ON due_webhooks USING btree (at);
 CREATE INDEX due_webhooks_tenant ON due_webhooks USING btree (tenant_id, webhook_id);
 alter table due_webhooks alter tenant_id set statistics 0, alter at set statistics 0;
@@ -4615,8 +4615,12 @@ begin
              where %s
                and not exists (select from tenants_with_work w where w.task = %1$L and w.tenant_id = t.id)
              limit 100$query$, of_task, is_due);
-    elsif of_task = 'webhooks' then
-        perform take_over_webhooks();
+    elsif of_task = 'webhooks' then -- a transaction that began before the migration queues them for the previous release
+        with taken as (
+            delete from due_webhooks d returning d.tenant_id, d.at
+        )
+        insert into tenants_with_work (tenant_id, task, due)
+        select t.tenant_id, of_task, min(t.at) from taken t group by t.tenant_id;
     end if;
     for tenant in
         select w.tenant_id from tenants_with_work w where w.task = of_task and w.due <= due_before order by w.due
@@ -4661,7 +4665,8 @@ declare
     shift integer := 0;
 begin
     for i in 0..length(encoded) - 1 loop
-        numbers[cardinality(numbers)] := numbers[cardinality(numbers)] | (get_byte(encoded, i) & 127)::bigint << shift;
+        numbers[cardinality(numbers)] := numbers[cardinality(numbers)]
+            | ((get_byte(encoded, i) & 127)::bigint << shift);
         shift := shift + 7;
         if get_byte(encoded, i) < 128 then
             numbers := numbers || 0::bigint;
@@ -4718,16 +4723,3 @@ AS $function$
 $function$;
 revoke execute on function schema_functions() from public;
 grant execute on function schema_functions() to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.take_over_webhooks()
- RETURNS void
- LANGUAGE sql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    with taken as (
-        delete from due_webhooks d returning d.tenant_id, d.at
-    )
-    insert into tenants_with_work (tenant_id, task, due)
-    select t.tenant_id, 'webhooks', min(t.at) from taken t group by t.tenant_id;
-$function$;
-revoke execute on function take_over_webhooks() from public;

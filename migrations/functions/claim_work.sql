@@ -25,8 +25,12 @@ begin
              where %s
                and not exists (select from tenants_with_work w where w.task = %1$L and w.tenant_id = t.id)
              limit 100$query$, of_task, is_due);
-    elsif of_task = 'webhooks' then
-        perform take_over_webhooks();
+    elsif of_task = 'webhooks' then -- a transaction that began before the migration queues them for the previous release
+        with taken as (
+            delete from due_webhooks d returning d.tenant_id, d.at
+        )
+        insert into tenants_with_work (tenant_id, task, due)
+        select t.tenant_id, of_task, min(t.at) from taken t group by t.tenant_id;
     end if;
     for tenant in
         select w.tenant_id from tenants_with_work w where w.task = of_task and w.due <= due_before order by w.due

@@ -134,8 +134,9 @@ type Job struct {
 	attempts int
 	id       [16]byte
 	begins   context.Context
-	isDue    func()      // is called when the tenant is due again at once
-	extend   func() bool // nil without other tenants, or after it has returned true
+	due      chan struct{} // of its group
+	slot     chan struct{} // group.slots, or group.long after Extend
+	long     chan struct{} // nil without other tenants
 }
 
 // IsStopping reports whether the job should end soon.
@@ -144,78 +145,65 @@ func (j *Job) IsStopping() bool { return j.begins.Err() != nil }
 // Extend lets a job take longer than a turn, beside as many other jobs as before. It returns false if there are too many
 // such jobs already. Then the job ends, and begins again later.
 func (j *Job) Extend() bool {
-	if j.extend == nil || j.extend() {
-		j.extend = nil
+	if j.slot == j.long {
 		return true
 	}
-	return false
+	select {
+	case j.long <- struct{}{}:
+		<-j.slot
+		j.slot = j.long
+		return true
+	default:
+		return false
+	}
 }
 
 // Run works until ctx ends.
 func (k Kind) Run(ctx context.Context, logger *slog.Logger) { k.run(ctx, ctx, logger) }
 
-// run begins with two jobs, and adds two each second, so that instances do not begin everything at once after an outage.
+// run begins with two slots for jobs, and adds two each second, so that instances do not begin everything at once.
 func (k Kind) run(ctx, begins context.Context, logger *slog.Logger) {
 	queue := db.Problems{Begins: "background work waits", Ends: "background work continues"}
 	tenants := db.Problems{Begins: "background work fails", Ends: "background work succeeds again"}
-	most := max(1, k.Parallel)
-	ended, long, due := make(chan struct{}, most), make(chan struct{}, k.Long), make(chan struct{}, 1)
-	start := func(job *Job) {
-		isLong := false
-		job.Logger = logger
-		job.isDue = func() {
-			select {
-			case due <- struct{}{}:
-			default:
-			}
-		}
-		job.extend = func() bool {
-			select {
-			case long <- struct{}{}:
-				isLong = true
-				ended <- struct{}{}
-			default:
-			}
-			return isLong
-		}
-		if err := k.visit(ctx, job); ctx.Err() == nil {
-			tenants.Report(ctx, logger, job.Tenant, err, "task", k.Task, "tenant_id", job.Tenant)
-		}
-		if isLong {
-			<-long
-		} else {
-			ended <- struct{}{}
-		}
+	slots, long, due := make(chan struct{}, max(1, k.Parallel)), make(chan struct{}, k.Long), make(chan struct{}, 1)
+	var running sync.WaitGroup
+	defer running.Wait()
+	for range cap(slots) - 2 {
+		slots <- struct{}{}
 	}
-	var jobs sync.WaitGroup
-	defer jobs.Wait()
-	working, isFull, since := 0, false, time.Now()
-	for poll := time.NewTimer(0); ; {
+	running.Go(func() {
+		for range cap(slots) - 2 {
+			pause(begins, time.Second/2)
+			<-slots
+		}
+	})
+	for {
 		select {
+		case slots <- struct{}{}:
 		case <-begins.Done():
 			return
-		case <-k.Wake:
-		case <-due:
-		case <-poll.C:
-			poll.Reset(k.Poll)
-		case <-ended:
-			if working--; !isFull {
-				continue
-			}
 		}
-		for isFull = true; working < min(most, 2+2*int(time.Since(since)/time.Second)); working++ {
-			job, err := k.claim(begins)
-			if begins.Err() == nil {
-				queue.Report(ctx, logger, nil, err, "task", k.Task)
-			}
-			if job == nil && err != nil {
-				since = time.Now()
-			}
-			if isFull = job != nil; !isFull {
-				break
-			}
-			jobs.Go(func() { start(job) })
+		job, err := k.claim(begins)
+		if begins.Err() == nil {
+			queue.Report(ctx, logger, nil, err, "task", k.Task)
 		}
+		if job == nil {
+			<-slots
+			select {
+			case <-time.After(k.Poll):
+			case <-k.Wake:
+			case <-due:
+			case <-begins.Done():
+			}
+			continue
+		}
+		job.Logger, job.slot, job.long, job.due = logger, slots, long, due
+		running.Go(func() {
+			if err := k.visit(ctx, job); ctx.Err() == nil {
+				tenants.Report(ctx, logger, job.Tenant, err, "task", k.Task, "tenant_id", job.Tenant)
+			}
+			<-job.slot
+		})
 	}
 }
 
@@ -298,8 +286,11 @@ func (k Kind) visit(ctx context.Context, job *Job) error {
 	}
 	_, moveErr := k.move(context.WithoutCancel(ctx), job, state, again)
 	err = errors.Join(err, moveErr) // the lease ends by itself
-	if job.isDue != nil && state == "due" && again <= 0 {
-		job.isDue()
+	if state == "due" && again <= 0 {
+		select {
+		case job.due <- struct{}{}:
+		default:
+		}
 	}
 	if job.Then != nil {
 		err = errors.Join(err, Recover(func() error { return job.Then(ctx) }))
