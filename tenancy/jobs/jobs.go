@@ -110,7 +110,8 @@ const (
 type Kind struct {
 	Task  string                                  // in the queue
 	Parts func(context.Context) ([]*db.DB, error) // with a queue each, as DB.Parts
-	// Do works for a tenant for a turn. It returns when the tenant is due again, or Done; after an error these mean Retry.
+	// Do works for a tenant for a turn. It returns when the tenant is due again, or Done. After an error, zero and Done
+	// mean Retry.
 	Do       func(ctx context.Context, job *Job) (again time.Duration, err error)
 	Parallel int                                  // jobs of an instance, unless it is zero: one
 	Long     int                                  // how many more may need more than a turn: see Job.Extend
