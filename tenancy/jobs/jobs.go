@@ -162,7 +162,8 @@ func (j *Job) Extend() bool {
 // Run works until ctx ends.
 func (k Kind) Run(ctx context.Context, logger *slog.Logger) { k.run(ctx, ctx, logger) }
 
-// run begins with two slots for jobs, and adds two each second, so that instances do not begin everything at once.
+// run begins with two slots for jobs, and adds two each second, so that instances do not begin everything at once. Between
+// two polls it visits a tenant once, however many statements queue it, unless the job wants to continue at once.
 func (k Kind) run(ctx, begins context.Context, logger *slog.Logger) {
 	queue := db.Problems{Begins: "background work waits", Ends: "background work continues"}
 	tenants := db.Problems{Begins: "background work fails", Ends: "background work succeeds again"}
@@ -178,13 +179,13 @@ func (k Kind) run(ctx, begins context.Context, logger *slog.Logger) {
 			<-slots
 		}
 	})
-	for {
+	for pass := time.Now(); ; {
 		select {
 		case slots <- struct{}{}:
 		case <-begins.Done():
 			return
 		}
-		job, err := k.claim(begins)
+		job, err := k.claim(begins, k.Delay+time.Since(pass))
 		if begins.Err() == nil {
 			queue.Report(ctx, logger, nil, err, "task", k.Task)
 		}
@@ -196,6 +197,7 @@ func (k Kind) run(ctx, begins context.Context, logger *slog.Logger) {
 			case <-due:
 			case <-begins.Done():
 			}
+			pass = time.Now()
 			continue
 		}
 		job.Logger, job.slot, job.long, job.due = logger, slots, long, due
@@ -210,9 +212,8 @@ func (k Kind) run(ctx, begins context.Context, logger *slog.Logger) {
 
 // Drain does the work of all tenants now, and returns the errors. It waits for no other worker.
 func (k Kind) Drain(ctx context.Context) (failed error) {
-	k.Delay = 0
 	for {
-		job, err := k.claim(ctx)
+		job, err := k.claim(ctx, 0)
 		if job == nil {
 			return errors.Join(failed, err)
 		}
@@ -221,8 +222,8 @@ func (k Kind) Drain(ctx context.Context) (failed error) {
 	}
 }
 
-// claim leases the next tenant, or returns nil. If it cannot reach all nodes of a cluster, it also returns an error.
-func (k Kind) claim(begins context.Context) (*Job, error) {
+// claim leases the next tenant that is due since a delay, or returns nil. If it cannot reach all nodes of a cluster, it also returns an error.
+func (k Kind) claim(begins context.Context, delay time.Duration) (*Job, error) {
 	ctx, cancel := context.WithTimeout(begins, queryTimeout)
 	defer cancel()
 	job := &Job{begins: begins}
@@ -236,7 +237,7 @@ func (k Kind) claim(begins context.Context) (*Job, error) {
 			Tenant   tenancy.ID
 			Attempts int
 		}](ctx, part, `select tenant, attempts from claim_work($1, $2, $3, $4)`,
-			k.Task, job.id, k.Lease.Seconds(), k.Delay.Seconds())
+			k.Task, job.id, k.Lease.Seconds(), delay.Seconds())
 		k.claimed(ctx, err)
 		failed = errors.Join(failed, err)
 		if len(found) > 0 {

@@ -242,6 +242,29 @@ func TestWorkAfterTheLeaseDelaysNoJob(t *testing.T) {
 	}
 }
 
+// A tenant whose statements queue it all the time is visited once between two polls, also if the visits find nothing to
+// do.
+func TestAFloodOfWorkDoesNotCauseAFloodOfVisits(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 1)
+	super := s.MustSuperAt(t, s.tenants[0])
+	var visits atomic.Int32
+	kind := s.kind(func(context.Context, *jobs.Job) (time.Duration, error) { visits.Add(1); return jobs.Done, nil })
+	kind.Poll = time.Second
+	begun := time.Now()
+	stop := run(t, kind)
+	for time.Since(begun) < 2*time.Second {
+		_, err := super.Exec(t.Context(), `insert into tenants_with_work (tenant_id, task) values ($1, 'test')`, s.tenants[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	if most := int32(time.Since(begun)/kind.Poll) + 1; visits.Load() > most {
+		t.Errorf("%d visits, want at most %d", visits.Load(), most)
+	}
+}
+
 // A stop waits for the job that has begun, unless it is interrupted, and no other begins.
 func TestAStopWaitsForTheJob(t *testing.T) {
 	t.Parallel()

@@ -135,6 +135,7 @@ func (s *Store) claim(ctx context.Context, tenant tenancy.ID) (c *claim, again t
 					update webhooks
 					   set worker = $3, lease_until = clock_timestamp() + $4::interval
 					 where tenant_id = $1 and id = $2 and state = 'active'
+					   and (lease_until is null or lease_until <= clock_timestamp())
 					returning`+columns, tenant, chosen.endpoint.ID, worker, s.timing.lease)
 			}
 			return nil
