@@ -758,20 +758,20 @@ func TestTheChoiceOfAnEndpoint(t *testing.T) {
 		}, 0, nil, time.Minute},
 		{"a position that cannot be read", []candidate{idle(1, "?")}, 1, nil, jobs.Done},
 	} {
-		got := choose(tenant, test.found, newest, func() bool { return true })
 		var chosen int64
-		if got.endpoint != nil {
-			chosen = got.endpoint.ID
+		endpoint, expired, again := choose(tenant, test.found, newest, func() bool { return true })
+		if endpoint != nil {
+			chosen = endpoint.ID
 		}
-		if chosen != test.chosen || !slices.Equal(got.expired, test.expired) || got.again < test.again ||
-			got.again > max(2*test.again, test.again) {
+		if chosen != test.chosen || !slices.Equal(expired, test.expired) || again < test.again ||
+			again > max(2*test.again, test.again) {
 			t.Errorf("%s: %d, expired %v, again after %v; want %d, %v, %v", test.name,
-				chosen, got.expired, got.again, test.chosen, test.expired, test.again)
+				chosen, expired, again, test.chosen, test.expired, test.again)
 		}
 	}
-	got := choose(tenant, []candidate{failed(1, 0), idle(2, behind)}, newest, func() bool { return false })
-	if got.endpoint == nil || got.endpoint.ID != 2 || got.again < failingPause {
-		t.Errorf("without a worker for those that fail: %+v, want the other, and this one later", got)
+	other, _, again := choose(tenant, []candidate{failed(1, 0), idle(2, behind)}, newest, func() bool { return false })
+	if other == nil || other.ID != 2 || again < failingPause {
+		t.Errorf("without a worker for those that fail: %+v after %v, want the other, and this one later", other, again)
 	}
 }
 

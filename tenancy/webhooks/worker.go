@@ -65,7 +65,7 @@ func (s *Store) Worker(encode Encode) jobs.Kind {
 	encode = recovered(encode)
 	return jobs.Kind{
 		Task: "webhooks", Parts: s.db.Parts, Parallel: maxWorkers, Poll: s.timing.poll, Lease: choiceLease,
-		Claimed: recordClaim,
+		Retry: defaultTiming.pause, Claimed: recordClaim,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
 			c, again, err := s.claim(ctx, job.Tenant)
 			if c != nil {
@@ -97,9 +97,14 @@ func (s *Store) claim(ctx context.Context, tenant tenancy.ID) (c *claim, again t
 	var found []candidate
 	var newest []feed.Cursor
 	var leased []Webhook
-	var chosen choice
-	worker := [16]byte{}
+	var chosen *candidate
+	var worker [16]byte
 	_, _ = cryptorand.Read(worker[:])
+	giveBack := func() {
+		if chosen != nil && chosen.HasFailed {
+			<-s.failing
+		}
+	}
 	err = s.query(ctx, func(ctx context.Context) error {
 		return s.db.Update(ctx, tenant, func(b *pgx.Batch) {
 			db.QueueRows(b, &found, `
@@ -126,31 +131,31 @@ func (s *Store) claim(ctx context.Context, tenant tenancy.ID) (c *claim, again t
 			if len(newest) == 0 {
 				newest = append(newest, feed.Start)
 			}
-			chosen = choose(tenant, found, newest[0], s.takeFailing)
-			if len(chosen.expired) > 0 {
-				b.Queue(pauseExpired, tenant, chosen.expired, interruption)
+			giveBack() // what it chose in the transaction that this one repeats
+			var expired []int64
+			chosen, expired, again = choose(tenant, found, newest[0], s.takeFailing)
+			if len(expired) > 0 {
+				b.Queue(pauseExpired, tenant, expired, interruption)
 			}
-			if chosen.endpoint != nil {
+			if chosen != nil {
 				db.QueueRows(b, &leased, `
 					update webhooks
 					   set worker = $3, lease_until = clock_timestamp() + $4::interval
 					 where tenant_id = $1 and id = $2 and state = 'active'
 					   and (lease_until is null or lease_until <= clock_timestamp())
-					returning`+columns, tenant, chosen.endpoint.ID, worker, s.timing.lease)
+					returning`+columns, tenant, chosen.ID, worker, s.timing.lease)
 			}
 			return nil
 		})
 	})
 	if err == nil && len(leased) > 0 {
-		return &claim{tenant, leased[0].ID, chosen.endpoint.HasFailed, worker, leased[0]}, chosen.again, nil
+		return &claim{tenant, chosen.ID, chosen.HasFailed, worker, leased[0]}, again, nil
 	}
-	if chosen.endpoint != nil && chosen.endpoint.HasFailed {
-		<-s.failing
-	}
+	giveBack()
 	if err != nil {
-		return nil, errorPause(), err
+		again = errorPause()
 	}
-	return nil, chosen.again, nil
+	return nil, again, err
 }
 
 const pauseExpired = `
@@ -171,19 +176,15 @@ func (s *Store) takeFailing() bool {
 	}
 }
 
-// choice is what becomes of the endpoints of a tenant.
-type choice struct {
-	endpoint *candidate // gets a worker, unless it is nil
-	expired  []int64    // their makers
-	again    time.Duration
-}
-
-// choose chooses an endpoint. An endpoint is due at its next attempt, or before if it has not failed and the newest
-// change is after its position. A transaction that began before an endpoint was active does not queue the tenant when it
-// commits, so the tenant is due again a minute after a change of the endpoint.
-func choose(tenant tenancy.ID, found []candidate, newest feed.Cursor, takeFailing func() bool) (c choice) {
-	c.again = math.MaxInt64
-	visit := func(after time.Duration) { c.again = min(c.again, max(0, after)) }
+// choose returns the endpoint that gets a worker, or nil, those whose maker has expired, and when the tenant is due again.
+// An endpoint is due at its next attempt, or before if it has not failed and the newest change is after its position. A
+// transaction that began before an endpoint was active does not queue the tenant when it commits, so the tenant is due
+// again a minute after a change of the endpoint.
+func choose(
+	tenant tenancy.ID, found []candidate, newest feed.Cursor, takeFailing func() bool,
+) (chosen *candidate, expired []int64, again time.Duration) {
+	again = math.MaxInt64
+	visit := func(after time.Duration) { again = min(again, max(0, after)) }
 	var due []candidate
 	running, failing := 0, 0
 	for _, e := range found {
@@ -191,7 +192,7 @@ func choose(tenant tenancy.ID, found []candidate, newest feed.Cursor, takeFailin
 		isBehind := err != nil || newest.IsAfterRow(position)
 		if e.MakerEnd != nil {
 			if *e.MakerEnd <= 0 {
-				c.expired = append(c.expired, e.ID)
+				expired = append(expired, e.ID)
 				continue
 			}
 			visit(*e.MakerEnd)
@@ -221,20 +222,20 @@ func choose(tenant tenancy.ID, found []candidate, newest feed.Cursor, takeFailin
 			visit(busyPause)
 		case e.HasFailed && failing >= tenantFailing:
 			visit(failingPause + rand.N(failingPause))
-		case c.endpoint != nil:
+		case chosen != nil:
 			visit(0)
 		case e.HasFailed && !takeFailing():
 			visit(failingPause + rand.N(failingPause))
 		default:
-			if c.endpoint, running = &e, running+1; e.HasFailed {
+			if chosen, running = &e, running+1; e.HasFailed {
 				failing++
 			}
 		}
 	}
-	if c.again == math.MaxInt64 {
-		c.again = jobs.Done
+	if again == math.MaxInt64 {
+		again = jobs.Done
 	}
-	return c
+	return chosen, expired, again
 }
 
 // query calls f in a slot of s.queries, so that workers leave most connections to requests. It first waits for slots of
