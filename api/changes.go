@@ -92,7 +92,7 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(page.Entries, data.shape), jsonField{"meta", meta}))
 }
 
-// EncodeChanges is the function for webhooks.Store.Start. It reads few objects at a time, because many messages are
+// EncodeChanges is the function for webhooks.Store.Worker. It reads few objects at a time, because many messages are
 // made concurrently, and starts with one, which may be slow.
 func (s *Server) EncodeChanges(
 	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,

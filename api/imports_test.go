@@ -23,7 +23,7 @@ import (
 func newImportAPI(t testing.TB) *testAPI {
 	t.Helper()
 	a := newAPI(t)
-	go a.plans.Run(t.Context(), slog.New(slog.DiscardHandler))
+	go a.plans.Worker().Run(t.Context(), slog.New(slog.DiscardHandler))
 	return a
 }
 

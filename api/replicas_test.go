@@ -46,7 +46,7 @@ func TestReplicasAnswerEveryRead(t *testing.T) {
 	reader := metric.NewManualReader()
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
 	a := newAPI(t, withPages())
-	go a.plans.Run(t.Context(), slog.New(slog.DiscardHandler))
+	go a.plans.Worker().Run(t.Context(), slog.New(slog.DiscardHandler))
 	a.MustUseReplica(t, a.URL)
 	cookie := a.mustSignIn(t, a.tenant)
 

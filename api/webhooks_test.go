@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/pb33f/libopenapi-validator/schema_validation"
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/storeroom/storeroom/tenancy/jobs"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
@@ -104,8 +106,13 @@ func (a *testAPI) mustWebhook(t *testing.T, body string) (path, secret string) {
 // startWebhooks delivers until the test ends.
 func (a *testAPI) startWebhooks(t *testing.T) {
 	t.Helper()
-	a.server.Webhooks.Start(t.Context(), a.server.EncodeChanges, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	t.Cleanup(a.server.Webhooks.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	stop := jobs.Start(ctx, logger, a.server.Webhooks.Worker(a.server.EncodeChanges))
+	t.Cleanup(func() {
+		cancel()
+		_ = stop(context.Background())
+	})
 }
 
 func TestWebhooksDeliverChanges(t *testing.T) {

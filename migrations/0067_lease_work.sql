@@ -28,6 +28,7 @@ comment on column tenants_with_work.attempts is 'How often the task has failed f
 alter table change_plans
     add column traceparent text check (length(traceparent) <= 55);
 comment on column change_plans.traceparent is 'The span of the request that created the plan, or last applied or undid it, in the format of W3C Trace Context. The span of its worker has a link to it.';
+comment on table due_webhooks is 'Queue of webhooks of the previous release. claim_work moves what is left in it to tenants_with_work. The runtime role has no privilege.';
 -- The tenant that is due for the longest time is the next one.
 create index tenants_with_work_due on tenants_with_work (task, due);
 alter table tenants_with_work alter due set statistics 0;

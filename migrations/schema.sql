@@ -1330,7 +1330,7 @@ create table due_webhooks (
     webhook_id bigint,
     at         timestamptz not null default clock_timestamp()
 );
-comment on table due_webhooks is 'When claim_webhooks visits an endpoint, or without webhook_id all endpoints of a tenant, because something has changed. Each transaction inserts its own row, so that none waits for another. The runtime role has no privilege.';
+comment on table due_webhooks is 'Queue of webhooks of the previous release. claim_work moves what is left in it to tenants_with_work. The runtime role has no privilege.';
 CREATE INDEX due_webhooks_at ON due_webhooks USING btree (at);
 CREATE INDEX due_webhooks_tenant ON due_webhooks USING btree (tenant_id, webhook_id);
 alter table due_webhooks alter tenant_id set statistics 0, alter at set statistics 0;
@@ -3455,7 +3455,7 @@ begin
     if current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
         select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
     then
-        insert into due_webhooks (tenant_id) values (new.tenant_id);
+        insert into tenants_with_work (tenant_id, task) values (new.tenant_id, 'webhooks');
         perform set_config('app.queued_webhooks', new.tenant_id::text, true);
     end if;
     return null;
@@ -3469,19 +3469,13 @@ CREATE OR REPLACE FUNCTION public.queue_webhook()
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 begin
-    delete from due_webhooks q
-     where q.tenant_id = new.tenant_id
-       and q.webhook_id = new.id
-       and q.at = coalesce(old.lease_until, old.next_attempt_at);
+    if old.lease_until is not null then
+        delete from tenants_with_work w
+         where w.task = 'webhooks' and w.tenant_id = new.tenant_id and w.worker is null and w.due = old.lease_until;
+    end if;
     if new.state = 'active' then
-        insert into due_webhooks values (new.tenant_id, new.id, coalesce(new.lease_until, new.next_attempt_at));
-        if old.state is distinct from 'active' then
-            insert into due_webhooks values (new.tenant_id, null, clock_timestamp() + interval '1 minute');
-        end if;
-        if new.maker_expires_at is not null
-           and (old.state is distinct from 'active' or old.maker_expires_at is distinct from new.maker_expires_at) then
-            insert into due_webhooks values (new.tenant_id, new.id, new.maker_expires_at);
-        end if;
+        insert into tenants_with_work (tenant_id, task, due)
+        values (new.tenant_id, 'webhooks', coalesce(new.lease_until, new.next_attempt_at));
     end if;
     return null;
 end $function$;
@@ -3495,116 +3489,63 @@ CREATE OR REPLACE FUNCTION public.claim_webhooks(by_worker uuid, seconds integer
 AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
-    due_before constant timestamptz := clock_timestamp(); -- an index cannot compare with a volatile function
-    has_changed boolean;
-    due bigint[];
     running integer;
     failing integer;
-    found_tenant record;
+    next_due timestamptz;
     hook record;
 begin
-    for tenant in
-        select d.tenant_id
-          from (
-               select q.tenant_id, q.at
-                 from due_webhooks q
-                where q.at <= due_before
-                order by q.at
-                limit 100 + 10 * max_rows
-               ) d
-         group by d.tenant_id
-         order by min(d.at)
-    loop
-        exit when max_rows <= 0;
-        continue when not pg_try_advisory_xact_lock(hashtextextended('webhooks of tenant ' || tenant, 0));
-        select t.suspended_at is not null as is_suspended into found_tenant from tenants t where t.id = tenant;
-        if not found or found_tenant.is_suspended then
-            delete from due_webhooks q
-             where q.tenant_id = tenant
-               and q.at <= (
-                   select max(r.at)
-                     from (
-                          select d.at
-                            from due_webhooks d
-                           where d.tenant_id = tenant and d.at <= due_before
-                           limit 10000) r);
-            insert into due_webhooks
-            select tenant, null, clock_timestamp() + interval '1 minute' where found_tenant.is_suspended;
-            continue;
-        end if;
+    while max_rows > 0 loop
+        tenant := (select c.tenant from claim_work('webhooks', by_worker, 60, 0) c);
+        exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
-        delete from due_webhooks q
-         where q.tenant_id = tenant
-           and q.webhook_id is null
-           and q.at <= (
-               select max(r.at)
-                 from (
-                      select d.at
-                        from due_webhooks d
-                       where d.tenant_id = tenant and d.webhook_id is null and d.at <= due_before
-                       limit 10000) r);
-        has_changed := found;
-        delete from due_webhooks q
-         where q.tenant_id = tenant
-           and q.webhook_id is not null
-           and not exists (
-               select from webhooks w where w.tenant_id = tenant and w.id = q.webhook_id and w.state = 'active');
-        due := array(
-            select q.webhook_id
-              from due_webhooks q
-             where q.tenant_id = tenant and q.webhook_id is not null and q.at <= due_before);
-        select count(*), count(*) filter (where w.attempts > 0) into running, failing
+        update webhooks w
+           set state = 'paused', pause_reason = 'maker_gone', paused_at = now(), message_end = null,
+               worker = null, updated_at = now(),
+               lease_until = case when w.lease_until > clock_timestamp()
+                                  then least(w.lease_until, clock_timestamp() + interval '30 seconds') end
+         where w.tenant_id = tenant and w.state = 'active' and w.maker_expires_at <= clock_timestamp();
+        select count(*), count(*) filter (where w.attempts > 0),
+               min(case when has_changes_after(tenant, w.delivered_to) then clock_timestamp() + interval '1 second'
+                        else w.lease_until end)
+          into running, failing, next_due
           from webhooks w
-         where w.tenant_id = tenant and w.lease_until > due_before;
-        for webhook in
-            select w.id
+         where w.tenant_id = tenant and w.state = 'active' and w.lease_until > clock_timestamp();
+        for hook in
+            select w.*, w.attempts > 0 as has_failed,
+                   w.next_attempt_at <= clock_timestamp()
+                   or w.attempts = 0 and has_changes_after(tenant, w.delivered_to) as is_due,
+                   w.id in (select f.id from webhooks f where f.tenant_id = tenant for no key update skip locked) as is_free
               from webhooks w
-             where w.tenant_id = tenant and w.state = 'active' and (has_changed or w.id = any (due))
+             where w.tenant_id = tenant and w.state = 'active'
+               and (w.lease_until is null or w.lease_until <= clock_timestamp())
              order by w.last_attempt_at nulls first, w.id
         loop
-            select w.next_attempt_at, w.attempts > 0 as has_failed,
-                   coalesce(w.lease_until > due_before, false) as is_leased,
-                   coalesce(w.maker_expires_at <= due_before, false) as has_expired_maker
-              into hook
-              from webhooks w
-             where w.tenant_id = tenant and w.id = webhook and w.state = 'active'
-               for no key update skip locked;
-            if not found then -- a request or a worker changes it
-                insert into due_webhooks
-                select tenant, webhook, clock_timestamp() + interval '1 second' where has_changed;
-                continue;
-            end if;
-            delete from due_webhooks q where q.tenant_id = tenant and q.webhook_id = webhook and q.at <= due_before;
-            if hook.has_expired_maker then
-                update webhooks w
-                   set state = 'paused', pause_reason = 'maker_gone', paused_at = now(), message_end = null,
-                       worker = null, updated_at = now(),
-                       lease_until = case when hook.is_leased
-                                          then least(w.lease_until, clock_timestamp() + interval '30 seconds') end
-                 where w.tenant_id = tenant and w.id = webhook;
-                continue;
-            end if;
-            continue when hook.has_failed and not hook.is_leased and hook.next_attempt_at > due_before;
-            if hook.is_leased or running >= 4 or max_rows <= 0 then
-                insert into due_webhooks values (tenant, webhook, clock_timestamp() + interval '1 second');
-                continue;
+            next_due := least(next_due, hook.maker_expires_at,
+                case when hook.updated_at > clock_timestamp() - interval '1 minute'
+                     then hook.updated_at + interval '1 minute' end);
+            if not hook.is_due then
+                next_due := least(next_due, hook.next_attempt_at);
+            elsif not hook.is_free or running >= 4 or max_rows <= 0 then
+                next_due := least(next_due, clock_timestamp() + interval '1 second');
             elsif hook.has_failed and (failing >= 2 or max_failing <= 0) then
-                insert into due_webhooks
-                values (tenant, webhook, clock_timestamp() + interval '30 seconds' * (1 + random()));
-                continue;
+                next_due := least(next_due, clock_timestamp() + interval '30 seconds' * (1 + random()));
+            else
+                webhook := hook.id;
+                has_failed := hook.has_failed;
+                update webhooks w
+                   set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds)
+                 where w.tenant_id = tenant and w.id = webhook;
+                running := running + 1;
+                max_rows := max_rows - 1;
+                if has_failed then
+                    failing := failing + 1;
+                    max_failing := max_failing - 1;
+                end if;
+                return next;
             end if;
-            update webhooks w
-               set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds)
-             where w.tenant_id = tenant and w.id = webhook;
-            has_failed := hook.has_failed;
-            running := running + 1;
-            max_rows := max_rows - 1;
-            if has_failed then
-                failing := failing + 1;
-                max_failing := max_failing - 1;
-            end if;
-            return next;
         end loop;
+        perform move_work('webhooks', tenant, by_worker, case when next_due is null then 'done' else 'due' end,
+            extract(epoch from next_due - clock_timestamp()));
     end loop;
     perform set_config('app.tenant_id', before, true);
 end $function$;
@@ -4653,6 +4594,7 @@ CREATE OR REPLACE FUNCTION public.claim_work(of_task text, by_worker uuid, secon
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET enable_sort TO 'off'
 AS $function$
 declare
     is_due constant text := case of_task
@@ -4662,6 +4604,8 @@ declare
         when 'delete_expired_usage' then 't.delete_usage_at <= now()'
         when 'recount_quotas' then 't.recount_quotas_at <= now()'
     end;
+    due_before constant timestamptz := clock_timestamp() - make_interval(secs => delay); -- an index compares with it
+    passed bigint[] := '{}';
 begin
     if is_due is not null then -- no statement queues these
         execute format($query$
@@ -4671,23 +4615,28 @@ begin
              where %s
                and not exists (select from tenants_with_work w where w.task = %1$L and w.tenant_id = t.id)
              limit 100$query$, of_task, is_due);
-    end if;
-    if of_task = 'change_plans' then
-        delete from tenants_with_work w
-         where w.task = of_task and w.worker is null
-           and exists (select from tenants t where t.id = w.tenant_id and t.suspended_at is not null);
+    elsif of_task = 'webhooks' then -- a transaction that began before the migration queues them for the previous release
+        with taken as (
+            delete from due_webhooks d returning d.tenant_id, d.at
+        )
+        insert into tenants_with_work (tenant_id, task, due)
+        select t.tenant_id, of_task, min(t.at) from taken t group by t.tenant_id;
     end if;
     for tenant in
-        select w.tenant_id
-          from tenants_with_work w
-         where w.task = of_task and w.due <= clock_timestamp() - make_interval(secs => delay)
-         group by w.tenant_id
-        having not has_worker(of_task, w.tenant_id)
-         order by min(w.due), w.tenant_id
+        select w.tenant_id from tenants_with_work w where w.task = of_task and w.due <= due_before order by w.due
     loop
+        continue when tenant = any (passed);
+        passed := passed || tenant;
         continue when not pg_try_advisory_xact_lock(
             hashtextextended(of_task || ' in the queue of tenant ' || tenant, 0));
         continue when has_worker(of_task, tenant);
+        if of_task in ('change_plans', 'webhooks') and exists (
+            select from tenants t where t.id = tenant and t.suspended_at is not null)
+        then
+            delete from tenants_with_work w where w.task = of_task and w.tenant_id = tenant;
+            insert into tenants_with_work values (tenant, of_task, clock_timestamp() + interval '1 minute');
+            continue;
+        end if;
         with claimed as (
             delete from tenants_with_work w where w.task = of_task and w.tenant_id = tenant returning w.attempts
         )
@@ -4704,6 +4653,32 @@ begin
 end $function$;
 revoke execute on function claim_work(text,uuid,double precision,double precision) from public;
 grant execute on function claim_work(text,uuid,double precision,double precision) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.has_changes_after(of_tenant bigint, cursor text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    encoded constant bytea := decode(rpad(translate(cursor, '-_', '+/'), (length(cursor) + 3) / 4 * 4, '='), 'base64');
+    numbers bigint[] := '{0}'; -- tenant, epoch, transaction, number of the change, and others
+    shift integer := 0;
+begin
+    for i in 0..length(encoded) - 1 loop
+        numbers[cardinality(numbers)] := numbers[cardinality(numbers)]
+            | ((get_byte(encoded, i) & 127)::bigint << shift);
+        shift := shift + 7;
+        if get_byte(encoded, i) < 128 then
+            numbers := numbers || 0::bigint;
+            shift := 0;
+        end if;
+    end loop;
+    return exists (
+        select from changes c
+         where c.tenant_id = of_tenant
+           and (c.epoch, c.xid, c.seq) > (coalesce(numbers[2], 0), coalesce(numbers[3], 0), coalesce(numbers[4], 0)));
+end $function$;
+revoke execute on function has_changes_after(bigint,text) from public;
 
 CREATE OR REPLACE FUNCTION public.has_worker(of_task text, of_tenant bigint)
  RETURNS boolean

@@ -88,7 +88,7 @@ func TestAnErasureContinuesLater(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	workers := make(chan struct{})
 	go func() {
-		j.worker.Run(ctx, slog.New(slog.DiscardHandler))
+		j.worker.Worker().Run(ctx, slog.New(slog.DiscardHandler))
 		close(workers)
 	}()
 	for end := time.Now().Add(time.Minute); j.mustCount(t, `select count(*) from change_plans where kind = 'erasure' and state = 'planned'`) == 0; {

@@ -89,7 +89,7 @@ func (s *Store) DeleteUnused(ctx context.Context, pool *db.DB) (deleted int, err
 // of files after each batch.
 func (s *Store) Worker(pool *db.DB, count func(deleted int)) jobs.Kind {
 	return jobs.Kind{
-		Task: "claim_unused_media", DB: pool, Poll: deleteInterval, Lease: deleteInterval, Retry: deleteRetry,
+		Task: "claim_unused_media", Parts: pool.Parts, Poll: deleteInterval, Lease: deleteInterval, Retry: deleteRetry,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
 			deleted, err := s.deleteBatch(ctx, pool, job.Tenant)
 			if count != nil {

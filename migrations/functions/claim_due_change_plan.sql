@@ -1,5 +1,5 @@
--- Gives a worker the next plan of a tenant, or a given one, for some seconds. No other plan of the tenant has a worker
--- then. A plan fails after five interrupted attempts.
+-- Gives a worker the next plan of a tenant, or a given one, for some seconds; the previous release calls it without a
+-- tenant. No other plan of the tenant has a worker then. A plan fails after five interrupted attempts.
 create or replace function claim_due_change_plan(
     by_worker uuid, seconds integer, after_tenant bigint, of_tenant bigint, of_plan bigint, of_long boolean)
 returns table (tenant bigint, plan bigint)

@@ -1,5 +1,5 @@
--- Returns files of all tenants that are due for deletion. Instances of the previous release delete them; one that fails
--- tries again after ten minutes.
+-- The previous release calls it. Returns files of all tenants that are due for deletion. An instance that fails to delete
+-- them tries again after ten minutes.
 create or replace function claim_unused_media(max_rows integer) returns table (tenant bigint, file text)
 language plpgsql security definer
 set search_path = pg_catalog, public, pg_temp

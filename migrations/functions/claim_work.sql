@@ -1,9 +1,10 @@
 -- Gives a worker the tenant that is due for a task for the longest time, for some seconds. The work must be due for the
--- delay, so that a visit does the work of several statements.
+-- delay, so that a visit does the work of several statements. It waits for no lock of another claim.
 create or replace function claim_work(of_task text, by_worker uuid, seconds double precision, delay double precision)
 returns table (tenant bigint, attempts integer)
 language plpgsql security definer
 set search_path = pg_catalog, public, pg_temp
+set enable_sort = off
 as $$
 declare
     is_due constant text := case of_task
@@ -13,6 +14,8 @@ declare
         when 'delete_expired_usage' then 't.delete_usage_at <= now()'
         when 'recount_quotas' then 't.recount_quotas_at <= now()'
     end;
+    due_before constant timestamptz := clock_timestamp() - make_interval(secs => delay); -- an index compares with it
+    passed bigint[] := '{}';
 begin
     if is_due is not null then -- no statement queues these
         execute format($query$
@@ -22,23 +25,28 @@ begin
              where %s
                and not exists (select from tenants_with_work w where w.task = %1$L and w.tenant_id = t.id)
              limit 100$query$, of_task, is_due);
-    end if;
-    if of_task = 'change_plans' then
-        delete from tenants_with_work w
-         where w.task = of_task and w.worker is null
-           and exists (select from tenants t where t.id = w.tenant_id and t.suspended_at is not null);
+    elsif of_task = 'webhooks' then -- a transaction that began before the migration queues them for the previous release
+        with taken as (
+            delete from due_webhooks d returning d.tenant_id, d.at
+        )
+        insert into tenants_with_work (tenant_id, task, due)
+        select t.tenant_id, of_task, min(t.at) from taken t group by t.tenant_id;
     end if;
     for tenant in
-        select w.tenant_id
-          from tenants_with_work w
-         where w.task = of_task and w.due <= clock_timestamp() - make_interval(secs => delay)
-         group by w.tenant_id
-        having not has_worker(of_task, w.tenant_id)
-         order by min(w.due), w.tenant_id
+        select w.tenant_id from tenants_with_work w where w.task = of_task and w.due <= due_before order by w.due
     loop
+        continue when tenant = any (passed);
+        passed := passed || tenant;
         continue when not pg_try_advisory_xact_lock(
             hashtextextended(of_task || ' in the queue of tenant ' || tenant, 0));
         continue when has_worker(of_task, tenant);
+        if of_task in ('change_plans', 'webhooks') and exists (
+            select from tenants t where t.id = tenant and t.suspended_at is not null)
+        then
+            delete from tenants_with_work w where w.task = of_task and w.tenant_id = tenant;
+            insert into tenants_with_work values (tenant, of_task, clock_timestamp() + interval '1 minute');
+            continue;
+        end if;
         with claimed as (
             delete from tenants_with_work w where w.task = of_task and w.tenant_id = tenant returning w.attempts
         )

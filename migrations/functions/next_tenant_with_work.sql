@@ -1,5 +1,5 @@
--- Returns the first tenant after the given one that a task has to visit and that has no worker. Instances of the previous
--- release visit tenants in this order.
+-- The previous release calls it in its tasks, which visit tenants in this order. Returns the first tenant after the given
+-- one that a task has to visit and that has no worker.
 create or replace function next_tenant_with_work(of_task text, after_tenant bigint) returns bigint
 language sql
 set search_path = pg_catalog, public, pg_temp

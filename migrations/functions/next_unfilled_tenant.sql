@@ -1,4 +1,4 @@
--- Returns the first tenant after the given one that has unfilled texts. Instances of the previous release fill them.
+-- The previous release calls it. Returns the first tenant after the given one that has unfilled texts.
 create or replace function next_unfilled_tenant(after_tenant bigint) returns bigint
 language plpgsql security definer
 set search_path = pg_catalog, public, pg_temp

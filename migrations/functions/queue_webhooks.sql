@@ -8,7 +8,7 @@ begin
     if current_setting('app.queued_webhooks', true) is distinct from new.tenant_id::text and exists (
         select from webhooks w where w.tenant_id = new.tenant_id and w.state = 'active')
     then
-        insert into due_webhooks (tenant_id) values (new.tenant_id);
+        insert into tenants_with_work (tenant_id, task) values (new.tenant_id, 'webhooks');
         perform set_config('app.queued_webhooks', new.tenant_id::text, true);
     end if;
     return null;

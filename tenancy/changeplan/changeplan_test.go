@@ -332,7 +332,7 @@ func TestWorkersApplyEachPartOnce(t *testing.T) {
 	s.kind.hurt = func(context.Context, changeplan.Part) error { left.Add(-1); return nil }
 	var workers sync.WaitGroup
 	for range 8 {
-		workers.Go(func() { newStore(s.Database, s.kind).Run(ctx, slog.New(slog.DiscardHandler)) })
+		workers.Go(func() { newStore(s.Database, s.kind).Worker().Run(ctx, slog.New(slog.DiscardHandler)) })
 	}
 	for _, p := range plans {
 		for {
@@ -915,7 +915,7 @@ func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Worker().Run(ctx, slog.New(slog.DiscardHandler)) })
 	defer workers.Wait()
 	defer stop()
 	long := s.mustUpload(t, "a b")
@@ -949,7 +949,7 @@ func TestALongComparisonIsContinuedByTheOtherWorker(t *testing.T) {
 	s.mustApply(t, id, false)
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Worker().Run(ctx, slog.New(slog.DiscardHandler)) })
 	defer workers.Wait()
 	defer stop()
 	s.await(t, id, changeplan.Applied)
@@ -1056,7 +1056,7 @@ func TestThePreviousReleaseSharesThePlans(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Worker().Run(ctx, slog.New(slog.DiscardHandler)) })
 	defer workers.Wait()
 	defer stop()
 	for end := time.Now().Add(time.Minute); begun.Load() == 0 && time.Now().Before(end); {
@@ -1090,7 +1090,7 @@ func TestTheSpanOfATurnHasALinkToTheRequest(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	workers.Go(func() { s.Run(ctx, slog.New(slog.DiscardHandler)) })
+	workers.Go(func() { s.Worker().Run(ctx, slog.New(slog.DiscardHandler)) })
 	s.await(t, id, changeplan.Planned)
 	stop()
 	workers.Wait()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -24,17 +23,17 @@ const (
 	tryPause     = time.Second
 )
 
-// Run carries out plans of all tenants until ctx ends. Tenants take turns. Comparing a plan cannot continue in another
+// Worker returns the worker that carries out plans. Tenants take turns. Comparing a plan cannot continue in another
 // turn, nor can computing one, unless its kind returns ErrPaused: if it takes longer than a turn, another worker takes
 // the place of its worker, so that no tenant waits for it.
-func (s *Store) Run(ctx context.Context, logger *slog.Logger) {
-	jobs.Kind{
-		Task: "change_plans", DB: s.db, Long: 1, Poll: pollInterval, Lease: leaseSeconds * time.Second, Retry: pollInterval,
-		Wake: s.wake,
+func (s *Store) Worker() jobs.Kind {
+	return jobs.Kind{
+		Task: "change_plans", Parts: s.db.Parts, Long: 1, Poll: pollInterval, Lease: leaseSeconds * time.Second,
+		Retry: pollInterval, Wake: s.wake,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
 			claimed, err := s.claim(ctx, job.Tenant, nil)
 			if err == nil && len(claimed) > 0 {
-				return s.takeTurn(ctx, logger, job, claimed[0].Plan), nil
+				return s.takeTurn(ctx, job, claimed[0].Plan), nil
 			}
 			due, err := db.All[struct{ ID int64 }](ctx, s.db, job.Tenant, `
 				select id from change_plans where tenant_id = $1 and state in ('planning', 'applying', 'undoing') limit 1`,
@@ -44,14 +43,12 @@ func (s *Store) Run(ctx context.Context, logger *slog.Logger) {
 			}
 			return jobs.Done, nil
 		},
-	}.Run(ctx, logger)
+	}
 }
 
 // takeTurn works on a claimed plan for a turn, in a trace of its own, and logs its failure. It returns when the tenant may
 // have the next turn.
-func (s *Store) takeTurn(
-	ctx context.Context, logger *slog.Logger, job *jobs.Job, plan int64,
-) (again time.Duration) {
+func (s *Store) takeTurn(ctx context.Context, job *jobs.Job, plan int64) (again time.Duration) {
 	tenant := job.Tenant
 	ctx, span := s.startTurn(ctx, tenant, plan)
 	end := time.Now().Add(s.turn)
@@ -63,11 +60,11 @@ func (s *Store) takeTurn(
 	err := s.work(ctx, tenant, plan, job, func(Plan) (proceed bool) { return time.Now().Before(end) })
 	full := isQuota(err) || db.IsDiskFull(err)
 	if ctx.Err() == nil && (full || err == nil) {
-		s.full.Report(ctx, logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
+		s.full.Report(ctx, job.Logger, [2]int64{int64(tenant), plan}, err, "tenant_id", tenant, "plan", plan)
 	}
 	failed := err != nil && !full && !errors.Is(err, errLong) && !errors.Is(err, ErrPaused) && ctx.Err() == nil
 	if failed {
-		logger.WarnContext(ctx, "a change plan failed", "tenant_id", tenant, "plan", plan, "error", err)
+		job.Logger.WarnContext(ctx, "a change plan failed", "tenant_id", tenant, "plan", plan, "error", err)
 	}
 	endTurn(span, failed)
 	switch {
@@ -79,7 +76,7 @@ func (s *Store) takeTurn(
 	return 0
 }
 
-// wakeUp makes Run of this store claim plans now. Other instances find them within their poll interval.
+// wakeUp makes the worker of this store claim plans now. Other instances find them within their poll interval.
 func (s *Store) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:

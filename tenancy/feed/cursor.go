@@ -75,8 +75,8 @@ func (c Cursor) compare(d Cursor) int {
 		cmp.Compare(c.Position, d.Position), cmp.Compare(c.Type, d.Type))
 }
 
-// isAfterRow reports whether c is in a later row than d.
-func (c Cursor) isAfterRow(d Cursor) bool {
+// IsAfterRow reports whether c is in a later row than d.
+func (c Cursor) IsAfterRow(d Cursor) bool {
 	d.Position, d.Type, c.Position, c.Type = 0, 0, 0, 0
 	return c.compare(d) > 0
 }

@@ -123,7 +123,7 @@ func (s *Store) poll(ctx context.Context, tenant tenancy.ID) error {
 	defer s.mu.Unlock()
 	for _, p := range found {
 		for w := range s.waiting[tenant] {
-			if (Cursor{Epoch: p.Epoch, XID: p.XID, Seq: p.Seq}).isAfterRow(w.after) {
+			if (Cursor{Epoch: p.Epoch, XID: p.XID, Seq: p.Seq}).IsAfterRow(w.after) {
 				close(w.ready)
 				delete(s.waiting[tenant], w)
 			}

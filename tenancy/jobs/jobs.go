@@ -1,7 +1,6 @@
 // Package jobs runs the background work of an instance.
 //
-// A Worker runs until its context ends. Start starts all workers of an instance, continues one after a panic, and
-// returns a function that stops them.
+// Start starts all workers of an instance, continues one after a panic, and returns a function that stops them.
 //
 // A Kind is a worker that visits the tenants in the queue of a task, tenants_with_work, one after the other: the tenant
 // that is due for the longest time comes first, and goes to the end if it has more work after its turn. The function
@@ -24,16 +23,16 @@ import (
 	"github.com/storeroom/storeroom/tenancy/db"
 )
 
-// Worker is background work that ends with ctx.
+// Worker is background work.
 type Worker interface {
-	Run(ctx context.Context, logger *slog.Logger)
+	// run begins work until begins ends, and returns when that work has ended. The end of ctx interrupts it.
+	run(ctx, begins context.Context, logger *slog.Logger)
 }
 
-// Func is a function as a Worker.
+// Func is a Worker that may be interrupted at any time.
 type Func func(ctx context.Context, logger *slog.Logger)
 
-// Run implements Worker.
-func (f Func) Run(ctx context.Context, logger *slog.Logger) { f(ctx, logger) }
+func (f Func) run(_, begins context.Context, logger *slog.Logger) { f(begins, logger) }
 
 // Every returns a worker that calls f now and after each interval, and logs when it begins and ends to fail.
 func Every(interval time.Duration, f func(context.Context) error) Worker {
@@ -43,7 +42,7 @@ func Every(interval time.Duration, f func(context.Context) error) Worker {
 			if err := Recover(func() error { return f(ctx) }); ctx.Err() == nil {
 				problems.Report(ctx, logger, nil, err, "interval", interval)
 			}
-			pause(ctx, interval, nil)
+			pause(ctx, interval)
 		}
 	})
 }
@@ -51,23 +50,34 @@ func Every(interval time.Duration, f func(context.Context) error) Worker {
 // restartPause is how long a worker waits after a panic.
 const restartPause = 5 * time.Second
 
-// Start starts workers, and returns a function that ends them and waits for them.
-func Start(ctx context.Context, logger *slog.Logger, workers ...Worker) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// Start starts workers. After stop they begin nothing more, and it waits for what they have begun, or until its context
+// ends. The end of ctx interrupts them.
+func Start(ctx context.Context, logger *slog.Logger, workers ...Worker) (stop func(context.Context) error) {
+	begins, end := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for _, w := range workers {
 		running.Go(func() {
-			for ctx.Err() == nil {
-				if err := Recover(func() error { w.Run(ctx, logger); return nil }); err != nil {
+			for begins.Err() == nil {
+				if err := Recover(func() error { w.run(ctx, begins, logger); return nil }); err != nil {
 					logger.ErrorContext(ctx, "background work starts again after a panic", "error", err)
-					pause(ctx, restartPause, nil)
+					pause(begins, restartPause)
 				}
 			}
 		})
 	}
-	return func() {
-		cancel()
-		running.Wait()
+	return func(ctx context.Context) error {
+		end()
+		ended := make(chan struct{})
+		go func() {
+			running.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
@@ -98,130 +108,153 @@ const (
 
 // Kind is a kind of jobs.
 type Kind struct {
-	Task string // in the queue
-	DB   *db.DB
-	// Do works for a tenant for a turn. It returns when the tenant is due again, or Done.
+	Task  string                                  // in the queue
+	Parts func(context.Context) ([]*db.DB, error) // with a queue each, as DB.Parts
+	// Do works for a tenant for a turn. It returns when the tenant is due again, or Done. After an error, zero and Done
+	// mean Retry.
 	Do       func(ctx context.Context, job *Job) (again time.Duration, err error)
-	Parallel int             // workers of an instance, unless it is zero: one
-	Long     int             // how many more may have a job that needs more than a turn: see Job.Extend
-	Poll     time.Duration   // how often a worker without work reads the queue
-	Lease    time.Duration   // how long a killed worker delays its tenant
-	Delay    time.Duration   // how long work waits, so that a visit does that of several statements
-	Retry    time.Duration   // after the first failure. The time doubles, up to an hour
-	Central  bool            // the queue is that of db.DB.Central
-	Wake     <-chan struct{} // ends the wait of a worker; it may be nil
+	Parallel int                                  // jobs of an instance, unless it is zero: one
+	Long     int                                  // how many more may need more than a turn: see Job.Extend
+	Poll     time.Duration                        // how often a worker without work reads the queue
+	Lease    time.Duration                        // how long a killed worker delays its tenant
+	Delay    time.Duration                        // how long work waits, so that a visit does that of several statements
+	Retry    time.Duration                        // after the first failure. The time doubles, up to an hour
+	Wake     <-chan struct{}                      // reads the queue now; it may be nil
+	Claimed  func(ctx context.Context, err error) // is called after each query of a queue; it may be nil
 }
 
 // Job is the turn of a tenant.
 type Job struct {
-	Tenant   tenancy.ID
-	Part     *db.DB // one of db.DB.Parts
+	Tenant tenancy.ID
+	Part   *db.DB // one of Kind.Parts
+	Logger *slog.Logger
+	// Then is called after the lease, unless Do has left it nil: for work with a lease of its own, beside which the tenant
+	// can have other jobs.
+	Then func(context.Context) error
+
 	attempts int
 	id       [16]byte
-	isLong   bool
-	workers  *workers
+	begins   context.Context
+	due      chan struct{} // of its group
+	slot     chan struct{} // group.slots, or group.long after Extend
+	long     chan struct{} // nil without other tenants
 }
 
-// workers are those of a kind in an instance.
-type workers struct {
-	Kind
-	ctx     context.Context // their context, which a long job does not have
-	logger  *slog.Logger
-	running sync.WaitGroup
-	long    chan struct{}
-	queue   db.Problems
-	tenants db.Problems // by tenant
-}
+// IsStopping reports whether the job should end soon.
+func (j *Job) IsStopping() bool { return j.begins.Err() != nil }
 
-// Run implements Worker.
-func (k Kind) Run(ctx context.Context, logger *slog.Logger) {
-	w := &workers{
-		Kind: k, ctx: ctx, logger: logger, long: make(chan struct{}, k.Long),
-		queue:   db.Problems{Begins: "background work waits", Ends: "background work continues"},
-		tenants: db.Problems{Begins: "background work fails", Ends: "background work succeeds again"},
-	}
-	for range max(1, k.Parallel) {
-		w.running.Go(w.work)
-	}
-	w.running.Wait()
-}
-
-// work visits tenants until ctx ends, or a job has become long: then another worker has taken its place.
-func (w *workers) work() {
-	for ctx := w.ctx; ctx.Err() == nil; {
-		job, err := w.claim(ctx)
-		if ctx.Err() == nil {
-			w.queue.Report(ctx, w.logger, nil, err, "task", w.Task)
-		}
-		if job == nil {
-			pause(ctx, w.Poll, w.Wake)
-			continue
-		}
-		job.workers = w
-		if err := w.visit(ctx, job); ctx.Err() == nil {
-			w.tenants.Report(ctx, w.logger, job.Tenant, err, "task", w.Task, "tenant_id", job.Tenant)
-		}
-		if job.isLong {
-			<-w.long
-			return
-		}
-	}
-}
-
-// Extend lets a job take longer than a turn: another worker of the instance takes the place of its worker. It returns
-// false if there are too many such jobs already. Then the job ends, and begins again later.
+// Extend lets a job take longer than a turn, beside as many other jobs as before. It returns false if there are too many
+// such jobs already. Then the job ends, and begins again later.
 func (j *Job) Extend() bool {
-	if j.workers == nil || j.isLong { // Drain has no other tenants
+	if j.slot == j.long {
 		return true
 	}
 	select {
-	case j.workers.long <- struct{}{}:
-		j.isLong = true
-		j.workers.running.Go(j.workers.work)
+	case j.long <- struct{}{}:
+		<-j.slot
+		j.slot = j.long
 		return true
 	default:
 		return false
 	}
 }
 
+// Run works until ctx ends.
+func (k Kind) Run(ctx context.Context, logger *slog.Logger) { k.run(ctx, ctx, logger) }
+
+// run begins with two slots for jobs, and adds two each second, so that instances do not begin everything at once. Between
+// two polls it visits a tenant once, however many statements queue it, unless the job wants to continue at once.
+func (k Kind) run(ctx, begins context.Context, logger *slog.Logger) {
+	queue := db.Problems{Begins: "background work waits", Ends: "background work continues"}
+	tenants := db.Problems{Begins: "background work fails", Ends: "background work succeeds again"}
+	slots, long, due := make(chan struct{}, max(1, k.Parallel)), make(chan struct{}, k.Long), make(chan struct{}, 1)
+	var running sync.WaitGroup
+	defer running.Wait()
+	for range cap(slots) - 2 {
+		slots <- struct{}{}
+	}
+	running.Go(func() {
+		for range cap(slots) - 2 {
+			pause(begins, time.Second/2)
+			<-slots
+		}
+	})
+	for pass := time.Now(); ; {
+		select {
+		case slots <- struct{}{}:
+		case <-begins.Done():
+			return
+		}
+		job, err := k.claim(begins, k.Delay+time.Since(pass))
+		if begins.Err() == nil {
+			queue.Report(ctx, logger, nil, err, "task", k.Task)
+		}
+		if job == nil {
+			<-slots
+			select {
+			case <-time.After(k.Poll):
+			case <-k.Wake:
+			case <-due:
+			case <-begins.Done():
+			}
+			pass = time.Now()
+			continue
+		}
+		job.Logger, job.slot, job.long, job.due = logger, slots, long, due
+		running.Go(func() {
+			if err := k.visit(ctx, job); ctx.Err() == nil {
+				tenants.Report(ctx, logger, job.Tenant, err, "task", k.Task, "tenant_id", job.Tenant)
+			}
+			<-job.slot
+		})
+	}
+}
+
 // Drain does the work of all tenants now, and returns the errors. It waits for no other worker.
 func (k Kind) Drain(ctx context.Context) (failed error) {
-	k.Delay = 0
 	for {
-		job, err := k.claim(ctx)
+		job, err := k.claim(ctx, 0)
 		if job == nil {
 			return errors.Join(failed, err)
 		}
+		job.Logger = slog.Default()
 		failed = errors.Join(failed, k.visit(ctx, job))
 	}
 }
 
-// claim leases the next tenant, or returns nil. If it cannot reach all nodes of a cluster, it also returns an error.
-func (k Kind) claim(ctx context.Context) (job *Job, err error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+// claim leases the next tenant that is due since a delay, or returns nil. If it cannot reach all nodes of a cluster, it also returns an error.
+func (k Kind) claim(begins context.Context, delay time.Duration) (*Job, error) {
+	ctx, cancel := context.WithTimeout(begins, queryTimeout)
 	defer cancel()
-	parts := []*db.DB{k.DB.Central()}
-	if !k.Central {
-		parts, err = k.DB.Parts(ctx)
-	}
-	job = &Job{}
+	job := &Job{begins: begins}
 	rand.Read(job.id[:])
+	parts, failed := k.Parts(ctx)
+	if failed != nil {
+		k.claimed(ctx, failed)
+	}
 	for _, part := range parts {
-		found, claimErr := db.Call[struct {
+		found, err := db.Call[struct {
 			Tenant   tenancy.ID
 			Attempts int
 		}](ctx, part, `select tenant, attempts from claim_work($1, $2, $3, $4)`,
-			k.Task, job.id, k.Lease.Seconds(), k.Delay.Seconds())
-		err = errors.Join(err, claimErr)
+			k.Task, job.id, k.Lease.Seconds(), delay.Seconds())
+		k.claimed(ctx, err)
+		failed = errors.Join(failed, err)
 		if len(found) > 0 {
 			job.Part, job.Tenant, job.attempts = part, found[0].Tenant, found[0].Attempts
-			return job, err
+			return job, failed
 		}
 	}
-	if err != nil {
-		err = fmt.Errorf("%q: %w", k.Task, err)
+	if failed != nil {
+		failed = fmt.Errorf("%q: %w", k.Task, failed)
 	}
-	return nil, err
+	return nil, failed
+}
+
+func (k Kind) claimed(ctx context.Context, err error) {
+	if k.Claimed != nil {
+		k.Claimed(ctx, err)
+	}
 }
 
 // visit carries out a job, extends its lease meanwhile, and ends it.
@@ -231,7 +264,9 @@ func (k Kind) visit(ctx context.Context, job *Job) error {
 	extending.Go(func() { k.extend(leased, job, cancel) })
 	var again time.Duration
 	err := Recover(func() (err error) {
-		again, err = k.Do(leased, job)
+		if !job.IsStopping() {
+			again, err = k.Do(leased, job)
+		}
 		return err
 	})
 	if context.Cause(leased) == errLost && ctx.Err() == nil {
@@ -244,12 +279,23 @@ func (k Kind) visit(ctx context.Context, job *Job) error {
 	case ctx.Err() != nil:
 		again = 0
 	case err != nil:
-		state, again = "failed", min(k.Retry<<min(job.attempts, 20), maxRetry)
+		state = "failed"
+		if again <= 0 {
+			again = min(k.Retry<<min(job.attempts, 20), maxRetry)
+		}
 	case again == Done:
 		state = "done"
 	}
-	if _, moveErr := k.move(context.WithoutCancel(ctx), job, state, again); moveErr != nil {
-		err = errors.Join(err, moveErr) // the lease ends by itself
+	_, moveErr := k.move(context.WithoutCancel(ctx), job, state, again)
+	err = errors.Join(err, moveErr) // the lease ends by itself
+	if state == "due" && again <= 0 {
+		select {
+		case job.due <- struct{}{}:
+		default:
+		}
+	}
+	if job.Then != nil {
+		err = errors.Join(err, Recover(func() error { return job.Then(ctx) }))
 	}
 	if err != nil {
 		return fmt.Errorf("%q of tenant %d: %w", k.Task, job.Tenant, err)
@@ -259,7 +305,7 @@ func (k Kind) visit(ctx context.Context, job *Job) error {
 
 // extend extends the lease until ctx ends. If another worker has the tenant, it calls lost.
 func (k Kind) extend(ctx context.Context, job *Job, lost context.CancelCauseFunc) {
-	for pause(ctx, k.Lease/4, nil); ctx.Err() == nil; pause(ctx, k.Lease/4, nil) {
+	for pause(ctx, k.Lease/4); ctx.Err() == nil; pause(ctx, k.Lease/4) {
 		if has, err := k.move(ctx, job, "leased", k.Lease); err == nil && !has {
 			lost(errLost)
 		}
@@ -275,11 +321,10 @@ func (k Kind) move(ctx context.Context, job *Job, state string, after time.Durat
 	return err == nil && moved[0].Has, err
 }
 
-// pause waits until the time is over, wake is sent to, or ctx ends.
-func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// pause waits until the time is over, or ctx ends.
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
-	case <-wake:
 	case <-ctx.Done():
 	}
 }

@@ -46,7 +46,7 @@ func (s setup) exec(t *testing.T, sql string, args ...any) {
 
 func (s setup) kind(do func(ctx context.Context, job *jobs.Job) (time.Duration, error)) jobs.Kind {
 	return jobs.Kind{
-		Task: "test", DB: s.DB, Do: do, Poll: 20 * time.Millisecond, Lease: 2 * time.Second, Retry: time.Hour,
+		Task: "test", Parts: s.DB.Parts, Do: do, Poll: 20 * time.Millisecond, Lease: 2 * time.Second, Retry: time.Hour,
 	}
 }
 
@@ -57,7 +57,8 @@ func run(t *testing.T, kinds ...jobs.Kind) (stop func()) {
 	for _, k := range kinds {
 		workers = append(workers, k)
 	}
-	stop = jobs.Start(t.Context(), slog.New(slog.DiscardHandler), workers...)
+	ended := jobs.Start(t.Context(), slog.New(slog.DiscardHandler), workers...)
+	stop = func() { _ = ended(context.Background()) }
 	t.Cleanup(stop)
 	return stop
 }
@@ -142,8 +143,9 @@ func TestInstancesShareTheQueue(t *testing.T) {
 			s.exec(t, `insert into tenants_with_work (tenant_id, task) values ($1, 'test')`, tenant)
 		}
 	}
+	super := s.MustSuperAt(t, s.tenants[0])
 	left := func() (n int) {
-		err := s.MustSuperAt(t, s.tenants[0]).QueryRow(t.Context(),
+		err := super.QueryRow(t.Context(),
 			`select count(*) from tenants_with_work where task = 'test'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
@@ -211,6 +213,97 @@ func TestALongJobLeavesItsPlace(t *testing.T) {
 	stop()
 	if extended.Load() != 1 || refused.Load() != 1 {
 		t.Errorf("%d jobs were extended and %d refused, want 1", extended.Load(), refused.Load())
+	}
+}
+
+// Work after the lease lets the tenant have other jobs, also of other instances.
+func TestWorkAfterTheLeaseDelaysNoJob(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 1)
+	var begun atomic.Int32
+	kind := s.kind(func(_ context.Context, job *jobs.Job) (time.Duration, error) {
+		if begun.Load() == 3 {
+			return jobs.Done, nil
+		}
+		job.Then = func(ctx context.Context) error {
+			begun.Add(1)
+			<-ctx.Done()
+			return nil
+		}
+		return 0, nil
+	})
+	kind.Parallel = 2
+	ctx, interrupt := context.WithCancel(t.Context())
+	stop := jobs.Start(ctx, slog.New(slog.DiscardHandler), kind, kind)
+	await(t, "three jobs of the tenant at once", func() bool { return begun.Load() >= 3 })
+	interrupt()
+	if err := stop(t.Context()); err != nil {
+		t.Errorf("stop = %v", err)
+	}
+}
+
+// A tenant whose statements queue it all the time is visited once between two polls, also if the visits find nothing to
+// do.
+func TestAFloodOfWorkDoesNotCauseAFloodOfVisits(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 1)
+	super := s.MustSuperAt(t, s.tenants[0])
+	var visits atomic.Int32
+	kind := s.kind(func(context.Context, *jobs.Job) (time.Duration, error) { visits.Add(1); return jobs.Done, nil })
+	kind.Poll = time.Second
+	begun := time.Now()
+	stop := run(t, kind)
+	for time.Since(begun) < 2*time.Second {
+		_, err := super.Exec(t.Context(), `insert into tenants_with_work (tenant_id, task) values ($1, 'test')`, s.tenants[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	if most := int32(time.Since(begun)/kind.Poll) + 1; visits.Load() > most {
+		t.Errorf("%d visits, want at most %d", visits.Load(), most)
+	}
+}
+
+// A stop waits for the job that has begun, unless it is interrupted, and no other begins.
+func TestAStopWaitsForTheJob(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 2)
+	begun, release := make(chan bool, 2), make(chan struct{})
+	kind := s.kind(func(ctx context.Context, job *jobs.Job) (time.Duration, error) {
+		begun <- true
+		<-release
+		if ctx.Err() != nil || !job.IsStopping() {
+			t.Errorf("the job is interrupted: %v, or does not know that it should end", ctx.Err())
+		}
+		return jobs.Done, nil
+	})
+	stop := jobs.Start(t.Context(), slog.New(slog.DiscardHandler), kind)
+	<-begun
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := stop(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stop during the job = %v, want %v", err, context.DeadlineExceeded)
+	}
+	close(release)
+	if err := stop(t.Context()); err != nil || len(begun) > 0 {
+		t.Errorf("stop = %v, %d more jobs have begun", err, len(begun))
+	}
+}
+
+// A node of a cluster that cannot be reached does not delay the tenants of the others.
+func TestTheNodesThatCanBeReached(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, 2)
+	down := errors.New("node w1 is down")
+	visits := 0
+	kind := s.kind(func(context.Context, *jobs.Job) (time.Duration, error) { visits++; return jobs.Done, nil })
+	kind.Parts = func(ctx context.Context) ([]*db.DB, error) {
+		parts, err := s.DB.Parts(ctx)
+		return parts, errors.Join(err, down)
+	}
+	if err := kind.Drain(t.Context()); !errors.Is(err, down) || visits != 2 {
+		t.Errorf("Drain = %v, %d visits, want %v and 2", err, visits, down)
 	}
 }
 

@@ -71,9 +71,12 @@ func (t Task) Run(ctx context.Context, pool *db.DB) error { return t.On(pool).Dr
 
 // On returns the worker of the task.
 func (t Task) On(pool *db.DB) jobs.Kind {
-	timeout := cmp.Or(t.Timeout, taskTimeout)
+	timeout, parts := cmp.Or(t.Timeout, taskTimeout), pool.Parts
+	if t.Central {
+		parts = func(context.Context) ([]*db.DB, error) { return []*db.DB{pool.Central()}, nil }
+	}
 	return jobs.Kind{
-		Task: t.Function, DB: pool, Poll: t.Interval, Delay: t.Delay, Lease: 2 * taskTimeout, Retry: t.Retry, Central: t.Central,
+		Task: t.Function, Parts: parts, Poll: t.Interval, Delay: t.Delay, Lease: 2 * taskTimeout, Retry: t.Retry,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
 			end := time.Now().Add(taskTurn)
 			for n := 0; n == 0 || time.Now().Before(end); n++ {

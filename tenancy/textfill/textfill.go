@@ -69,7 +69,7 @@ func Fill(ctx context.Context, pool *db.DB, kinds ...Kind) error {
 // Worker returns the worker that fills the texts of these kinds.
 func Worker(pool *db.DB, kinds ...Kind) jobs.Kind {
 	return jobs.Kind{
-		Task: "fill_texts", DB: pool, Poll: interval, Lease: interval, Retry: interval,
+		Task: "fill_texts", Parts: pool.Parts, Poll: interval, Lease: interval, Retry: interval,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
 			for _, kind := range kinds {
 				if failed := kind.fill(ctx, pool, job.Tenant); failed != nil {

@@ -3,7 +3,6 @@
 package webhooks
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -37,8 +36,7 @@ func TestInstance(t *testing.T) {
 	}
 	hooks := New(pool, feed.New(pool, feed.MinRetention), true)
 	hooks.timing = timing{50 * time.Millisecond, 2 * time.Second, time.Millisecond, 50 * time.Millisecond, time.Hour}
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	select {}
+	hooks.Worker(encodeIDs).Run(t.Context(), slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
 
 // Every receiver gets every entry at least once and in order while instances are killed with SIGKILL.
@@ -120,18 +118,17 @@ func TestTenThousandEndpoints(t *testing.T) {
 	begin := time.Now()
 	exec(`insert into tenants (slug, name, plan, timezone, currency)
 		select 'many-' || n, 'Many', 'standard', 'UTC', 'EUR' from generate_series(1, $1) n`, tenants)
-	exec(`insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to, next_attempt_at)
-		select id, $1 || '/' || id, '', '{seller}', 100, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', '', now() + interval '1 day'
+	exec(`insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to, next_attempt_at, updated_at)
+		select id, $1 || '/' || id, '', '{seller}', 100, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', '', now() + interval '1 day', now() - interval '1 day'
 		  from tenants where slug like 'many-%'`, receiver.URL)
-	exec(`delete from due_webhooks where webhook_id is null`) // a minute after they were created
 	exec(`analyze`)
 	t.Logf("the endpoints were created in %v", time.Since(begin))
 	hooks := New(s.DB, s.feed, true)
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	defer hooks.Close()
+	run(t, hooks, encodeIDs)
 	isIdle := func() bool {
 		var due int
-		err := super.QueryRow(t.Context(), `select count(*) from due_webhooks where at <= clock_timestamp()`).Scan(&due)
+		err := super.QueryRow(t.Context(),
+			`select count(*) from tenants_with_work where task = 'webhooks' and due <= clock_timestamp()`).Scan(&due)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +198,7 @@ func claimTime(t *testing.T, hooks *Store) {
 	t.Helper()
 	begin := time.Now()
 	for range 20 {
-		if _, err := hooks.claim(context.WithoutCancel(t.Context()), 1, 1); err != nil {
+		if err := hooks.Worker(encodeIDs).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

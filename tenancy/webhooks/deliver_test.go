@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 )
 
 // shop is a tenant with its endpoints.
@@ -47,12 +49,46 @@ func encodeIDs(_ context.Context, _ tenancy.ID, _ bool, entries []feed.Entry) ([
 }
 
 // start starts an instance that delivers with short times.
-func (s *shop) start(t *testing.T) *Store {
+func (s *shop) start(t *testing.T) (interrupt func()) {
 	t.Helper()
-	hooks := s.instance()
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	t.Cleanup(hooks.Close)
-	return hooks
+	_, interrupt = run(t, s.instance(), encodeIDs)
+	return interrupt
+}
+
+// run delivers until one of the functions is called: stop, which waits for the messages that are being sent, or
+// interrupt.
+func run(t *testing.T, hooks *Store, encode Encode) (stop func(context.Context) error, interrupt func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stop = jobs.Start(ctx, slog.New(slog.NewTextHandler(t.Output(), nil)), hooks.Worker(encode))
+	interrupt = func() {
+		cancel()
+		_ = stop(context.Background())
+	}
+	t.Cleanup(interrupt)
+	return stop, interrupt
+}
+
+// claim claims up to most endpoints that are due, and delivers nothing.
+func (s *shop) claim(t *testing.T, hooks *Store, most int) (claims []claim) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	kind := hooks.Worker(nil)
+	kind.Do = func(ctx context.Context, job *jobs.Job) (time.Duration, error) {
+		c, again, err := hooks.claim(ctx, job.Tenant)
+		if c != nil {
+			claims = append(claims, *c)
+		}
+		if len(claims) == most {
+			cancel()
+		}
+		return again, err
+	}
+	if err := kind.Drain(ctx); err != nil && len(claims) < most {
+		t.Fatal(err)
+	}
+	return claims
 }
 
 // instance returns an instance that does not deliver.
@@ -243,11 +279,7 @@ func TestDeliveryInOrderDespiteFaults(t *testing.T) {
 func (s *shop) killInstance(t *testing.T) {
 	t.Helper()
 	killed := s.instance()
-	claims, err := killed.claim(t.Context(), 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range claims {
+	for _, c := range s.claim(t, killed, 2) {
 		w := s.mustGet(t, c.Webhook)
 		next, err := killed.next(t.Context(), c.Tenant, w, encodeIDs)
 		if err == nil && next.message != nil && rand.N(2) == 0 {
@@ -351,12 +383,12 @@ func TestALostClaimChangesNothing(t *testing.T) {
 	w := s.mustCreate(t, Fields{URL: &r.URL})
 	hooks := s.instance()
 	s.mustChange(t, "one")
-	claims, err := hooks.claim(t.Context(), 1, 1)
-	if err != nil || len(claims) != 1 {
-		t.Fatalf("claim = %v, %v", claims, err)
+	claims := s.claim(t, hooks, 1)
+	if len(claims) != 1 {
+		t.Fatalf("claim = %v", claims)
 	}
-	if again, err := s.instance().claim(t.Context(), 1, 1); err != nil || len(again) != 0 {
-		t.Errorf("a second claim = %v, %v", again, err)
+	if again := s.claim(t, s.instance(), 1); len(again) != 0 {
+		t.Errorf("a second claim = %v", again)
 	}
 	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, nil, w.ID, feed.Start)
 	if err != nil {
@@ -368,23 +400,6 @@ func TestALostClaimChangesNothing(t *testing.T) {
 	}
 	if got := s.mustGet(t, w.ID); got.DeliveredTo != replayed.DeliveredTo {
 		t.Errorf("the position is %q, want that of the replay", got.DeliveredTo)
-	}
-}
-
-// A node of a cluster that cannot be reached does not delay the endpoints of the others.
-func TestClaimsOfTheNodesThatCanBeReached(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	url := "https://example.com"
-	s.mustCreate(t, Fields{URL: &url})
-	hooks := s.instance()
-	down := errors.New("node w1 is down")
-	hooks.parts = func(ctx context.Context) ([]*db.DB, error) {
-		parts, err := s.DB.Parts(ctx)
-		return parts, errors.Join(err, down)
-	}
-	if claims, err := hooks.claim(t.Context(), 1, 1); len(claims) != 1 || !errors.Is(err, down) {
-		t.Errorf("claim = %v, %v; want one endpoint and %v", claims, err, down)
 	}
 }
 
@@ -401,14 +416,14 @@ func TestAStatementQueuesAVisitForItsChanges(t *testing.T) {
 		rows    string
 		visited int
 	}{{"where false", 0}, {"", 1}, {"from generate_series(1, 3)", 1}} {
-		before := s.due(t, "webhook_id is null", "1 day")
+		before := s.due(t, "worker is null", "0")
 		_, err := s.DB.Exec(t.Context(), s.tenant, `
 			insert into changes (tenant_id, epoch, action, types, ids)
 			select $1, feed_epoch($1), 'updated', '{product}', '{1}' `+test.rows, s.tenant)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if visits := s.due(t, "webhook_id is null", "1 day") - before; visits != test.visited {
+		if visits := s.due(t, "worker is null", "0") - before; visits != test.visited {
 			t.Errorf("the statement %q queued %d visits, want %d", test.rows, visits, test.visited)
 		}
 	}
@@ -426,7 +441,9 @@ func (s *shop) exec(t *testing.T, sql string, args ...any) {
 func (s *shop) due(t *testing.T, condition, before string) (n int) {
 	t.Helper()
 	err := s.MustSuper(t).QueryRow(t.Context(), `
-		select count(*) from due_webhooks where `+condition+` and at < now() + $1::interval`, before).Scan(&n)
+		select count(*)
+		  from tenants_with_work
+		 where task = 'webhooks' and `+condition+` and due <= clock_timestamp() + $1::interval`, before).Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,9 +460,13 @@ func TestAnEndpointWithoutChangesIsNotVisited(t *testing.T) {
 	s.mustChange(t, "one")
 	poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
 	poll(t, "released", func() bool { return time.Until(s.mustGet(t, w.ID).NextAttemptAt) > time.Hour })
-	soon, all := s.due(t, "webhook_id is not null", "19 hours"), s.due(t, "webhook_id is not null", "2 days")
-	if soon > 0 || all != 1 {
-		t.Errorf("%d visits are queued for today and %d in all, want 0 and 1", soon, all)
+	// It is visited a minute after it was created too.
+	poll(t, "no visit soon", func() bool { return s.due(t, "true", "19 hours") <= 1 })
+	s.exec(t, `update webhooks set updated_at = now() - interval '1 hour'`)
+	s.exec(t, `update tenants_with_work set due = now() where due < now() + interval '19 hours'`)
+	poll(t, "no visit soon", func() bool { return s.due(t, "true", "19 hours") == 0 })
+	if all := s.due(t, "true", "2 days"); all != 1 {
+		t.Errorf("%d visits are queued, want one", all)
 	}
 }
 
@@ -474,23 +495,25 @@ func TestAChangeThatBeganBeforeTheEndpointArrives(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := begin()
+		interrupt := s.start(t)
+		poll(t, "a visit before the commit", func() bool { return time.Until(s.mustGet(t, id).NextAttemptAt) > time.Second })
+		interrupt()
 		if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
 			t.Fatal(err)
 		}
-		s.exec(t, `delete from due_webhooks where webhook_id is not null`) // it was visited before the commit
-		if due := s.due(t, "webhook_id is null", "61 seconds"); due == 0 {
+		if due := s.due(t, "true", "61 seconds"); due == 0 {
 			t.Fatal("no visit is queued within a minute")
 		}
-		s.exec(t, `update due_webhooks set at = now()`)
-		hooks := s.start(t)
+		s.exec(t, `update tenants_with_work set due = now() where due < now() + interval '61 seconds'`)
+		interrupt = s.start(t)
 		poll(t, "the entry arrives", func() bool { return len(r.ids()) > 0 })
-		hooks.Close()
+		interrupt()
 		r.mu.Lock()
 		r.accepted = nil
 		r.mu.Unlock()
 		s.exec(t, `delete from webhooks where id = $1`, id)
 		s.exec(t, `delete from sellers`)
-		s.exec(t, `delete from due_webhooks`)
+		s.exec(t, `delete from tenants_with_work`)
 	}
 }
 
@@ -507,20 +530,24 @@ func TestEndpointsThatFailDoNotDelayOthers(t *testing.T) {
 	s.mustChange(t, "one")
 	hooks := s.instance()
 	hooks.timing.lease = time.Minute
-	only, err := hooks.claim(t.Context(), 1, 0)
-	if err != nil || len(only) != 1 || only[0].Webhook != healthy.ID {
-		t.Errorf("a claim without those that fail = %v, %v; want the other, %d", only, err, healthy.ID)
+	for range cap(hooks.failing) {
+		hooks.failing <- struct{}{}
 	}
+	if only := s.claim(t, hooks, 1); len(only) != 1 || only[0].Webhook != healthy.ID {
+		t.Errorf("a claim without workers for those that fail = %v; want the other, %d", only, healthy.ID)
+	}
+	hooks = s.instance()
+	hooks.timing.lease = time.Minute
 	s.exec(t, `update webhooks set worker = null, lease_until = null, next_attempt_at = now() - interval '1 minute'`)
-	claims, err := hooks.claim(t.Context(), 10, 10)
+	claims := s.claim(t, hooks, 10)
 	failing := 0
 	for _, c := range claims {
 		if c.HasFailed {
 			failing++
 		}
 	}
-	if err != nil || failing != 2 || len(claims) != 3 {
-		t.Errorf("claim = %v, %v; want the other and two that fail", claims, err)
+	if failing != 2 || len(claims) != 3 {
+		t.Errorf("claim = %v; want the other and two that fail", claims)
 	}
 }
 
@@ -540,19 +567,16 @@ func TestALockedEndpointIsClaimedLater(t *testing.T) {
 	}
 	hooks := s.instance()
 	hooks.timing.lease = time.Minute
-	claims, err := hooks.claim(t.Context(), 10, 10) // if it waited, its statement would end by its timeout
-	if err != nil || len(claims) != 1 || claims[0].Webhook != other.ID {
-		t.Errorf("claim = %v, %v; want webhook %d", claims, err, other.ID)
+	claims := s.claim(t, hooks, 10) // if it waited, its statement would end by its timeout
+	if len(claims) != 1 || claims[0].Webhook != other.ID {
+		t.Errorf("claim = %v; want webhook %d", claims, other.ID)
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	poll(t, "a claim of the other", func() bool {
-		claims, err = hooks.claim(t.Context(), 10, 10)
-		return err != nil || len(claims) > 0
-	})
-	if err != nil || claims[0].Webhook != locked.ID {
-		t.Errorf("the next claim = %v, %v; want webhook %d", claims, err, locked.ID)
+	poll(t, "a claim of the other", func() bool { claims = s.claim(t, hooks, 10); return len(claims) > 0 })
+	if claims[0].Webhook != locked.ID {
+		t.Errorf("the next claim = %v; want webhook %d", claims, locked.ID)
 	}
 }
 
@@ -568,8 +592,7 @@ func TestMessagesToAnEndpointHaveAnInterval(t *testing.T) {
 	}
 	hooks := s.instance()
 	hooks.timing.interval = 100 * time.Millisecond
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	t.Cleanup(hooks.Close)
+	run(t, hooks, encodeIDs)
 	poll(t, "the entries arrive", func() bool { return len(r.ids()) == 5 })
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -678,17 +701,199 @@ func TestATenantHasFourWorkers(t *testing.T) {
 	s.mustChange(t, "one")
 	one, other := s.instance(), s.instance()
 	one.timing.lease, other.timing.lease = time.Minute, time.Minute
-	first, err := one.claim(t.Context(), 3, 3)
+	first := s.claim(t, one, 3)
+	var second []claim
+	poll(t, "a claim of the rest", func() bool { second = s.claim(t, other, 10); return len(second) > 0 })
+	if len(first) != 3 || len(second) != 1 {
+		t.Errorf("claims: %d and %d; want 3 and 1", len(first), len(second))
+	}
+}
+
+// Go decides in one place which endpoint gets a worker, and when its tenant is visited again.
+func TestTheChoiceOfAnEndpoint(t *testing.T) {
+	t.Parallel()
+	const tenant = 7
+	newest := feed.Cursor{Epoch: 1, XID: 10, Seq: 3, Time: time.Unix(1, 0)}
+	earlier := newest
+	earlier.Seq--
+	behind, ahead := earlier.String(tenant), newest.String(tenant)
+	old := func(c candidate) candidate { c.Changed = time.Hour; return c }
+	idle := func(id int64, at string) candidate {
+		return old(candidate{ID: id, DeliveredTo: at, Next: 20 * time.Hour})
+	}
+	leased := func(id int64, at string) candidate {
+		return old(candidate{ID: id, DeliveredTo: at, LeaseEnd: 50 * time.Second})
+	}
+	failed := func(id int64, next time.Duration) candidate {
+		return old(candidate{ID: id, DeliveredTo: behind, HasFailed: true, Next: next})
+	}
+	inLease := func(c candidate) candidate { c.LeaseEnd = 50 * time.Second; return c }
+	for _, test := range []struct {
+		name    string
+		found   []candidate
+		chosen  int64 // 0 if there is none
+		expired []int64
+		again   time.Duration // or up to twice as long
+	}{
+		{"no endpoint", nil, 0, nil, jobs.Done},
+		{"no change", []candidate{idle(1, ahead)}, 0, nil, 20 * time.Hour},
+		{"a change", []candidate{idle(1, ahead), idle(2, behind)}, 2, nil, 20 * time.Hour},
+		{"the first of two, and the other at once", []candidate{idle(2, behind), idle(1, behind)}, 2, nil, 0},
+		{"the next attempt", []candidate{failed(1, -time.Second)}, 1, nil, jobs.Done},
+		{"a pause after a failure, despite a change", []candidate{failed(1, time.Minute)}, 0, nil, time.Minute},
+		{"a cursor to renew", []candidate{old(candidate{ID: 1, DeliveredTo: ahead})}, 1, nil, jobs.Done},
+		{"a worker that may not read the newest change", []candidate{leased(1, behind)}, 0, nil, time.Second},
+		{"a worker that has read it", []candidate{leased(1, ahead)}, 0, nil, 50 * time.Second},
+		{"four workers", []candidate{
+			leased(1, ahead), leased(2, ahead), leased(3, ahead), leased(4, ahead), idle(5, behind),
+		}, 0, nil, time.Second},
+		{"two workers of endpoints that fail", []candidate{
+			inLease(failed(1, 0)), inLease(failed(2, 0)), failed(3, 0), idle(4, behind),
+		}, 4, nil, time.Second},
+		{"a locked one", []candidate{old(candidate{ID: 1, DeliveredTo: behind, IsLocked: true})}, 0, nil, time.Second},
+		{"one that a request has just changed", []candidate{{ID: 1, DeliveredTo: ahead, Next: time.Hour}}, 0, nil, time.Minute},
+		{"a maker that is gone", []candidate{old(candidate{ID: 1, MakerEnd: new(time.Duration)})}, 0, []int64{1}, jobs.Done},
+		{"a maker with an end", []candidate{
+			old(candidate{ID: 1, DeliveredTo: ahead, Next: time.Hour, MakerEnd: new(time.Minute)}),
+		}, 0, nil, time.Minute},
+		{"a position that cannot be read", []candidate{idle(1, "?")}, 1, nil, jobs.Done},
+	} {
+		var chosen int64
+		endpoint, expired, again := choose(tenant, test.found, newest, func() bool { return true })
+		if endpoint != nil {
+			chosen = endpoint.ID
+		}
+		if chosen != test.chosen || !slices.Equal(expired, test.expired) || again < test.again ||
+			again > max(2*test.again, test.again) {
+			t.Errorf("%s: %d, expired %v, again after %v; want %d, %v, %v", test.name,
+				chosen, expired, again, test.chosen, test.expired, test.again)
+		}
+	}
+	other, _, again := choose(tenant, []candidate{failed(1, 0), idle(2, behind)}, newest, func() bool { return false })
+	if other == nil || other.ID != 2 || again < failingPause {
+		t.Errorf("without a worker for those that fail: %+v after %v, want the other, and this one later", other, again)
+	}
+}
+
+// The tenant waits while it is suspended, and its changes are delivered afterwards.
+func TestASuspendedTenantWaits(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "one")
+	suspend := func(at string) {
+		if _, err := s.MustSuperAt(t, s.tenant).Exec(t.Context(), `update tenants set suspended_at = `+at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suspend("now()")
+	if claims := s.claim(t, s.instance(), 1); len(claims) > 0 {
+		t.Errorf("claims of a suspended tenant: %v", claims)
+	}
+	if due := s.due(t, "worker is null", "61 seconds"); due == 0 {
+		t.Error("no visit is queued within a minute")
+	}
+	suspend("null")
+	s.exec(t, `update tenants_with_work set due = now()`)
+	s.start(t)
+	poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+}
+
+// Instances of the previous release call claim_webhooks, and may have left endpoints in the queue due_webhooks.
+func TestThePreviousReleaseSharesTheEndpoints(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	part, err := s.DB.PartOf(t.Context(), s.tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var second []claim
-	poll(t, "a claim of the rest", func() bool { // after the second in which it is not asked again
-		second, err = other.claim(t.Context(), 10, 10)
-		return err != nil || len(second) > 0
-	})
-	if err != nil || len(first) != 3 || len(second) != 1 {
-		t.Errorf("claims: %d and %d, %v; want 3 and 1", len(first), len(second), err)
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	previous := func() (claimed []int64) {
+		t.Helper()
+		found, err := db.Call[struct{ Webhook int64 }](t.Context(), part,
+			`select webhook from claim_webhooks(gen_random_uuid(), 60, 10, 10)`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			claimed = append(claimed, f.Webhook)
+		}
+		return claimed
+	}
+	current := func() (claimed []int64) {
+		t.Helper()
+		for _, c := range s.claim(t, hooks, 1) {
+			claimed = append(claimed, c.Webhook)
+		}
+		return claimed
+	}
+	release := func() { // as both releases do, when the endpoint has all changes
+		t.Helper()
+		page, err := s.feed.Read(t.Context(), s.tenant, feed.Query{After: feed.Now, Limit: 1})
+		if err == nil {
+			_, err = s.DB.Exec(t.Context(), s.tenant, `
+				update webhooks
+				   set worker = null, lease_until = null, next_attempt_at = now() + interval '20 hours',
+				       delivered_to = $2, updated_at = now() - interval '1 hour'
+				 where tenant_id = $1`, s.tenant, page.Next.String(s.tenant))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.exec(t, `delete from tenants_with_work where due < now() + interval '1 hour'`)
+	}
+	queues := map[string]func(){
+		"a change":                       func() { s.mustChange(t, cryptorand.Text()) },
+		"a row of the queue before that": func() { s.exec(t, `insert into due_webhooks (tenant_id) values ($1)`, s.tenant) },
+	}
+	for by, claims := range map[string][2]func() []int64{"previous": {previous, current}, "current": {current, previous}} {
+		for name, queue := range queues {
+			release()
+			s.mustChange(t, cryptorand.Text())
+			s.exec(t, `delete from tenants_with_work`)
+			queue()
+			if got := claims[0](); !slices.Equal(got, []int64{w.ID}) {
+				t.Errorf("after %s, the %s release claims %v, want the endpoint", name, by, got)
+			}
+			s.mustChange(t, cryptorand.Text())
+			if got := claims[1](); len(got) > 0 {
+				t.Errorf("the other release claims %v, which has a worker", got)
+			}
+			s.exec(t, `update tenants_with_work set due = now()`)
+			release()
+			s.exec(t, `update tenants_with_work set due = now()`)
+			for i := range claims {
+				if got := claims[i](); len(got) > 0 {
+					t.Errorf("without a change, an instance claims %v", got)
+				}
+			}
+		}
+	}
+	page, err := s.feed.Read(t.Context(), s.tenant, feed.Query{Limit: 2, IsStored: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := feed.Cursor{Time: time.Unix(1, 0)}
+	err = s.MustSuperAt(t, s.tenant).QueryRow(t.Context(), `
+		select epoch, xid, seq from changes order by 1 desc, 2 desc, 3 desc limit 1`,
+	).Scan(&newest.Epoch, &newest.XID, &newest.Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, longID := newest, newest
+	later.Seq++
+	longID.XID = 1 << 60
+	for _, c := range []feed.Cursor{feed.Start, page.Entries[0].At, page.Next, newest, later, longID} {
+		var isBehind bool
+		err := s.MustSuperAt(t, s.tenant).QueryRow(t.Context(),
+			`select has_changes_after($1, $2)`, s.tenant, c.String(s.tenant)).Scan(&isBehind)
+		if err != nil || isBehind != newest.IsAfterRow(c) {
+			t.Errorf("has_changes_after(%+v) = %t, %v; want %t", c, isBehind, err, newest.IsAfterRow(c))
+		}
 	}
 }
 
@@ -777,17 +982,16 @@ func TestAShutdownWaitsForDeliveries(t *testing.T) {
 	s.mustChange(t, "two")
 	hooks := s.instance()
 	hooks.client.Timeout, hooks.timing.lease = time.Minute, time.Minute
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	t.Cleanup(hooks.Close)
+	stop, _ := run(t, hooks, encodeIDs)
 	<-began
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := hooks.Shutdown(short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Shutdown while a message is sent = %v, want %v", err, context.DeadlineExceeded)
+	if err := stop(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stop while a message is sent = %v, want %v", err, context.DeadlineExceeded)
 	}
 	close(end)
-	if err := hooks.Shutdown(t.Context()); err != nil {
-		t.Errorf("Shutdown = %v", err)
+	if err := stop(t.Context()); err != nil {
+		t.Errorf("stop = %v", err)
 	}
 	deliveries, err := hooks.Deliveries(t.Context(), s.tenant, w.ID, nil, 10)
 	if err != nil || len(deliveries) != 1 || !deliveries[0].Succeeded {
@@ -795,8 +999,8 @@ func TestAShutdownWaitsForDeliveries(t *testing.T) {
 	}
 }
 
-// A shutdown can begin while a claim waits for the database. Then nothing is sent, and another instance continues.
-func TestAShutdownSendsNothingThatIsClaimedLater(t *testing.T) {
+// A shutdown can begin after an endpoint is claimed. Then nothing is sent, and another instance continues.
+func TestAShutdownSendsNothingThatIsClaimed(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	r := newReceiver(t, func(int) int { return 200 })
@@ -804,14 +1008,24 @@ func TestAShutdownSendsNothingThatIsClaimedLater(t *testing.T) {
 	s.mustChange(t, "one")
 	hooks := s.instance()
 	hooks.timing.lease = time.Minute
-	claims, err := hooks.claim(t.Context(), 1, 1)
-	if err != nil || len(claims) != 1 {
-		t.Fatalf("claim = %v, %v", claims, err)
+	kind := hooks.Worker(encodeIDs)
+	do := kind.Do
+	claimed, stopping := make(chan struct{}), make(chan struct{})
+	kind.Do = func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
+		if again, err = do(ctx, job); job.Then != nil {
+			close(claimed)
+			for <-stopping; !job.IsStopping(); {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		return again, err
 	}
-	if err := hooks.Shutdown(t.Context()); err != nil {
-		t.Errorf("Shutdown = %v", err)
+	stop := jobs.Start(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)), kind)
+	<-claimed
+	close(stopping)
+	if err := stop(t.Context()); err != nil {
+		t.Errorf("stop = %v", err)
 	}
-	hooks.work(t.Context(), claims[0], encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if ids := r.ids(); len(ids) != 0 {
 		t.Errorf("after the shutdown, the receiver got %v", ids)
 	}
@@ -819,13 +1033,7 @@ func TestAShutdownSendsNothingThatIsClaimedLater(t *testing.T) {
 		t.Errorf("the message that was not sent counts as %d failures", got.Attempts)
 	}
 	other := s.instance()
-	claims = nil
-	for end := time.Now().Add(time.Minute); len(claims) == 0; time.Sleep(20 * time.Millisecond) {
-		claims, err = other.claim(t.Context(), 1, 1) // transactions of other tests delay the feed
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("another instance claims %v, %v; want the endpoint", claims, err)
-		}
-	}
+	poll(t, "a claim of another instance", func() bool { return len(s.claim(t, other, 1)) == 1 })
 }
 
 // A shutdown interrupts a slow receiver, and another instance continues at once.
@@ -844,10 +1052,10 @@ func TestAShutdownReleasesEndpoints(t *testing.T) {
 	s.mustChange(t, "one")
 	hooks := s.instance()
 	hooks.timing.lease, hooks.client.Timeout = time.Minute, time.Minute
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	_, interrupt := run(t, hooks, encodeIDs)
 	<-began
 	begin := time.Now()
-	hooks.Close()
+	interrupt()
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("Close took %v", took)
 	}
@@ -887,8 +1095,7 @@ func checkFailure(t *testing.T, encode Encode) {
 	s.mustChange(t, "one")
 	hooks := s.instance()
 	hooks.timing.pause = time.Hour
-	hooks.Start(t.Context(), encode, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	t.Cleanup(hooks.Close)
+	run(t, hooks, encode)
 	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts == 1 })
 	if got := s.mustGet(t, w.ID); got.FailingSince == nil || time.Until(got.NextAttemptAt) < 5*time.Minute {
 		t.Errorf("failing since %v, next attempt at %v; want a pause", got.FailingSince, got.NextAttemptAt)
@@ -964,8 +1171,7 @@ func TestMessagesAfterARotationHaveBothSignatures(t *testing.T) {
 		s.mustChange(t, fmt.Sprint(i))
 	}
 	hooks.client.Timeout, hooks.timing.lease = time.Minute, time.Minute
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	t.Cleanup(hooks.Close)
+	run(t, hooks, encodeIDs)
 	poll(t, "all messages and the first again", func() bool { mu.Lock(); defer mu.Unlock(); return len(counts) == 4 })
 	mu.Lock()
 	defer mu.Unlock()
@@ -989,9 +1195,9 @@ func TestAFailureStoresThePositionBeforeIt(t *testing.T) {
 	s.mustChange(t, "one")
 	hooks := s.instance()
 	hooks.timing.pause, hooks.timing.lease = time.Hour, time.Minute
-	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	_, interrupt := run(t, hooks, encodeIDs)
 	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts == 1 })
-	hooks.Close()
+	interrupt()
 	failed := s.mustGet(t, w.ID)
 	if failed.DeliveredTo == w.DeliveredTo {
 		t.Error("the position is still before the entries of other types")
@@ -999,8 +1205,8 @@ func TestAFailureStoresThePositionBeforeIt(t *testing.T) {
 	s.exec(t, `update webhooks set next_attempt_at = now()`)
 	hooks = s.instance()
 	hooks.timing.lease = time.Minute
-	claims, err := hooks.claim(t.Context(), 1, 1)
-	if err == nil && len(claims) == 1 {
+	var err error
+	if claims := s.claim(t, hooks, 1); len(claims) == 1 {
 		err = hooks.release(t.Context(), claims[0], failed, nil, 0)
 	}
 	if got := s.mustGet(t, w.ID); err != nil || got.Attempts != 1 || got.MessageEnd == nil {
@@ -1032,7 +1238,7 @@ func TestATransactionQueuesATenantOnce(t *testing.T) {
 		{"two tenants", insert(s, "e") + insert(other, "e"), 1, 1},
 		{"a savepoint", `savepoint one;` + insert(s, "g") + `rollback to one;` + insert(s, "h"), 1, 0},
 	} {
-		s.exec(t, `delete from due_webhooks`)
+		s.exec(t, `delete from tenants_with_work`)
 		tx, err := s.MustSuper(t).Begin(t.Context())
 		if err == nil {
 			_, err = tx.Exec(t.Context(), c.sql)

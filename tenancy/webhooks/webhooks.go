@@ -5,9 +5,10 @@
 // once and in order. A message that fails is sent again with the same id, after pauses that double up to an hour; after
 // three days the endpoint is paused.
 //
-// Any number of instances deliver. The function claim_webhooks leases a few due endpoints to an instance for a minute,
-// so that a killed instance delays them by at most a minute. It reads the queue due_webhooks, so ten thousand endpoints
-// without changes cost nothing. An instance holds no connection while it waits for a receiver.
+// Any number of instances deliver. The queue of package jobs has the tenants with changes, so ten thousand endpoints
+// without changes cost nothing. The worker that has a tenant leases one of its endpoints for a minute, and leaves the
+// tenant to others while it delivers, so a killed instance delays its endpoints by at most a minute. An instance holds no
+// connection while it waits for a receiver.
 //
 // A tenant has at most four workers at a time, and an endpoint gets at most ten messages a second. Workers use an
 // eighth of the connections; a tenant may use half of these to make messages. Failing endpoints get half of the
@@ -23,7 +24,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -116,33 +116,26 @@ type Store struct {
 
 // sender delivers messages.
 type sender struct {
-	parts   func(context.Context) ([]*db.DB, error) // tests replace DB.Parts
 	client  *http.Client
 	isLocal bool
 	timing  timing
 	queries chan struct{} // limits those of workers
 	shares  shares
-	late    db.Problems // by claim.key
-
-	stopped     chan struct{}
-	stop        sync.Once
-	interrupted context.Context // of the requests of workers
-	interrupt   context.CancelFunc
-	workers     sync.WaitGroup
+	failing chan struct{} // the workers of endpoints whose last attempt failed
+	late    db.Problems   // by claim.key
 }
 
 // New returns a Store. If isLocal is true, endpoints can be on this machine and have http URLs.
 func New(pool *db.DB, changes *feed.Store, isLocal bool) *Store {
-	interrupted, interrupt := context.WithCancel(context.Background())
 	queries := max(1, pool.MaxConns()/8)
 	return &Store{db: pool, feed: changes, sender: &sender{
-		parts: pool.Parts, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
+		client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
 		queries: make(chan struct{}, queries),
 		shares:  shares{each: max(1, queries/2), tenants: map[tenancy.ID]*share{}},
 		late: db.Problems{
 			Begins: "a webhook is delivered late", Ends: "a webhook is delivered in time again",
 		},
-		stopped: make(chan struct{}), interrupted: interrupted, interrupt: interrupt,
+		failing: make(chan struct{}, maxWorkers/2),
 	}}
 }
 

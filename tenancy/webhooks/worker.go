@@ -4,26 +4,36 @@ import (
 	"context"
 	cryptorand "crypto/rand"
 	"errors"
-	"fmt"
-	"log/slog"
+	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 )
 
 const (
 	maxWorkers   = 32               // half of them for endpoints whose last attempt failed
 	turn         = 10 * time.Second // after which others may have the worker
 	queryTimeout = 10 * time.Second
+	// choiceLease is how long an instance that is killed while it chooses an endpoint delays the tenant.
+	choiceLease = 2 * queryTimeout
+
+	tenantWorkers = 4 // across all instances
+	tenantFailing = 2 // of these, for endpoints whose last attempt failed
+	busyPause     = time.Second
+	failingPause  = 30 * time.Second
+	changePause   = time.Minute
 )
 
 // errLost reports that the endpoint was changed or given to another worker in the meantime.
 var errLost = errors.New("the endpoint has another worker")
 
-// errStopped reports that Shutdown was called before a message was sent.
+// errStopped reports that the instance began to stop before a message was sent.
 var errStopped = errors.New("the delivery is stopped")
 
 // timing has the times that tests shorten.
@@ -43,121 +53,189 @@ type claim struct {
 	Webhook   int64
 	HasFailed bool // its last attempt
 	worker    [16]byte
+	endpoint  Webhook
 }
 
 // key identifies the endpoint in the log of problems.
 func (c claim) key() [2]int64 { return [2]int64{int64(c.Tenant), c.Webhook} }
 
-// Start delivers changes in the background until ctx or Close ends it.
-func (s *Store) Start(ctx context.Context, encode Encode, logger *slog.Logger) {
-	s.workers.Go(func() { s.deliverPeriodically(ctx, recovered(encode), logger) })
+// Worker returns the worker that delivers changes. A job claims an endpoint of its tenant. While it delivers to it, the
+// tenant can have other jobs.
+func (s *Store) Worker(encode Encode) jobs.Kind {
+	encode = recovered(encode)
+	return jobs.Kind{
+		Task: "webhooks", Parts: s.db.Parts, Parallel: maxWorkers, Poll: s.timing.poll, Lease: choiceLease,
+		Retry: defaultTiming.pause, Claimed: recordClaim,
+		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
+			c, again, err := s.claim(ctx, job.Tenant)
+			if c != nil {
+				job.Then = func(ctx context.Context) error {
+					s.work(ctx, job, *c, encode)
+					return nil
+				}
+			}
+			return again, err
+		},
+	}
 }
 
-// deliverPeriodically begins with few workers, so that instances do not send everything at once after an outage.
-func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *slog.Logger) {
-	ended := make(chan claim, maxWorkers)
-	tick := time.NewTimer(rand.N(s.timing.poll))
-	running, failing, limit, isFull := 0, 0, 2, false
-	problems := db.Problems{Begins: "webhooks are delivered late", Ends: "webhooks are delivered in time again"}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.stopped:
-			return
-		case c := <-ended:
-			running--
-			if c.HasFailed {
-				failing--
+// candidate is an active endpoint.
+type candidate struct {
+	ID          int64
+	DeliveredTo string
+	HasFailed   bool
+	IsLocked    bool           // by a request
+	Next        time.Duration  // until its next attempt
+	LeaseEnd    time.Duration  // until then, or 0 without a lease
+	MakerEnd    *time.Duration // until the maker expires
+	Changed     time.Duration  // since a request changed it
+}
+
+// claim leases the endpoint of a tenant that waits for the longest time, or returns nil. It also returns when the tenant
+// is due again. The caller has the tenant, so no other worker claims its endpoints meanwhile.
+func (s *Store) claim(ctx context.Context, tenant tenancy.ID) (c *claim, again time.Duration, err error) {
+	var found []candidate
+	var newest []feed.Cursor
+	var leased []Webhook
+	var chosen *candidate
+	var worker [16]byte
+	_, _ = cryptorand.Read(worker[:])
+	giveBack := func() {
+		if chosen != nil && chosen.HasFailed {
+			<-s.failing
+		}
+	}
+	err = s.query(ctx, func(ctx context.Context) error {
+		return s.db.Update(ctx, tenant, func(b *pgx.Batch) {
+			db.QueueRows(b, &found, `
+				with free as materialized (
+					select id
+					  from webhooks
+					 where tenant_id = $1 and state = 'active'
+					   and (lease_until is null or lease_until <= clock_timestamp())
+					   for no key update skip locked
+				)
+				select id, delivered_to, attempts > 0 as has_failed, id not in (select id from free) as is_locked,
+				       next_attempt_at - clock_timestamp() as next, maker_expires_at - clock_timestamp() as maker_end,
+				       greatest(lease_until - clock_timestamp(), '0') as lease_end, clock_timestamp() - updated_at as changed
+				  from webhooks
+				 where tenant_id = $1 and state = 'active'
+				 order by last_attempt_at nulls first, id`, tenant)
+			db.QueueRows(b, &newest, `
+				select epoch, xid, seq, 0::bigint as position, 0 as type, at as time
+				  from changes
+				 where tenant_id = $1
+				 order by epoch desc, xid desc, seq desc
+				 limit 1`, tenant)
+		}, func(b *pgx.Batch) error {
+			if len(newest) == 0 {
+				newest = append(newest, feed.Start)
 			}
-			if !isFull || limit-running < max(1, limit/4) {
+			giveBack() // what it chose in the transaction that this one repeats
+			var expired []int64
+			chosen, expired, again = choose(tenant, found, newest[0], s.takeFailing)
+			if len(expired) > 0 {
+				b.Queue(pauseExpired, tenant, expired, interruption)
+			}
+			if chosen != nil {
+				db.QueueRows(b, &leased, `
+					update webhooks
+					   set worker = $3, lease_until = clock_timestamp() + $4::interval
+					 where tenant_id = $1 and id = $2 and state = 'active'
+					   and (lease_until is null or lease_until <= clock_timestamp())
+					returning`+columns, tenant, chosen.ID, worker, s.timing.lease)
+			}
+			return nil
+		})
+	})
+	if err == nil && len(leased) > 0 {
+		return &claim{tenant, chosen.ID, chosen.HasFailed, worker, leased[0]}, again, nil
+	}
+	giveBack()
+	if err != nil {
+		again = errorPause()
+	}
+	return nil, again, err
+}
+
+const pauseExpired = `
+	update webhooks
+	   set state = 'paused', pause_reason = 'maker_gone', paused_at = now(), message_end = null, worker = null,
+	       updated_at = now(),
+	       lease_until = case when lease_until > clock_timestamp()
+	                          then least(lease_until, clock_timestamp() + $3::interval) end
+	 where tenant_id = $1 and id = any ($2)`
+
+// takeFailing reserves a worker for an endpoint whose last attempt failed, until <-s.failing.
+func (s *Store) takeFailing() bool {
+	select {
+	case s.failing <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// choose returns the endpoint that gets a worker, or nil, those whose maker has expired, and when the tenant is due again.
+// An endpoint is due at its next attempt, or before if it has not failed and the newest change is after its position. A
+// transaction that began before an endpoint was active does not queue the tenant when it commits, so the tenant is due
+// again a minute after a change of the endpoint.
+func choose(
+	tenant tenancy.ID, found []candidate, newest feed.Cursor, takeFailing func() bool,
+) (chosen *candidate, expired []int64, again time.Duration) {
+	again = math.MaxInt64
+	visit := func(after time.Duration) { again = min(again, max(0, after)) }
+	var due []candidate
+	running, failing := 0, 0
+	for _, e := range found {
+		position, err := feed.ParseCursor(tenant, e.DeliveredTo)
+		isBehind := err != nil || newest.IsAfterRow(position)
+		if e.MakerEnd != nil {
+			if *e.MakerEnd <= 0 {
+				expired = append(expired, e.ID)
 				continue
 			}
-		case <-tick.C:
-			tick.Reset(s.timing.poll)
-			limit = min(limit+2, maxWorkers)
+			visit(*e.MakerEnd)
 		}
-		if running >= limit || s.isStopped() {
-			continue
+		if e.Changed < changePause {
+			visit(changePause - e.Changed)
 		}
-		claims, err := s.claim(ctx, limit-running, limit/2-failing)
-		if ctx.Err() == nil {
-			problems.Report(ctx, logger, nil, err)
-		}
-		if err != nil && len(claims) == 0 {
-			limit = 2
-		}
-		isFull = len(claims) == limit-running
-		for _, c := range claims {
-			running++
-			if c.HasFailed {
+		switch {
+		case e.LeaseEnd > 0:
+			if running++; e.HasFailed {
 				failing++
 			}
-			s.workers.Go(func() {
-				s.work(ctx, c, encode, logger)
-				ended <- c
-			})
+			if visit(e.LeaseEnd); isBehind { // its worker may not read the newest change
+				visit(busyPause)
+			}
+		case e.Next > 0 && (e.HasFailed || !isBehind):
+			visit(e.Next)
+		case e.IsLocked:
+			visit(busyPause)
+		default:
+			due = append(due, e)
 		}
 	}
-}
-
-// Shutdown claims no more endpoints, and waits for the messages that are being sent until ctx ends.
-func (s *Store) Shutdown(ctx context.Context) error {
-	s.stop.Do(func() { close(s.stopped) })
-	ended := make(chan struct{})
-	go func() {
-		s.workers.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Close ends the delivery. It interrupts requests, without counting them as failures, and waits for the workers.
-func (s *Store) Close() {
-	s.interrupt()
-	_ = s.Shutdown(context.Background())
-}
-
-// claim leases and returns up to most endpoints that are due, up to mostFailing of them after a failed attempt. If it
-// cannot reach all nodes of a cluster, it returns the endpoints of the others and an error.
-func (s *Store) claim(ctx context.Context, most, mostFailing int) ([]claim, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	parts, failed := s.parts(ctx)
-	if failed != nil {
-		recordClaim(ctx, failed)
-	}
-	var all []claim
-	for _, part := range parts {
-		if len(all) >= most {
-			break
-		}
-		var worker [16]byte
-		_, _ = cryptorand.Read(worker[:])
-		found, err := db.Call[struct {
-			Tenant    tenancy.ID
-			Webhook   int64
-			HasFailed bool
-		}](ctx, part, `select tenant, webhook, has_failed from claim_webhooks($1, $2, $3, $4)`,
-			worker, int(s.timing.lease.Seconds()), most-len(all), mostFailing)
-		recordClaim(ctx, err)
-		failed = errors.Join(failed, err)
-		for _, c := range found {
-			all = append(all, claim{c.Tenant, c.Webhook, c.HasFailed, worker})
-			if c.HasFailed {
-				mostFailing--
+	for _, e := range due {
+		switch {
+		case running >= tenantWorkers:
+			visit(busyPause)
+		case e.HasFailed && failing >= tenantFailing:
+			visit(failingPause + rand.N(failingPause))
+		case chosen != nil:
+			visit(0)
+		case e.HasFailed && !takeFailing():
+			visit(failingPause + rand.N(failingPause))
+		default:
+			if chosen, running = &e, running+1; e.HasFailed {
+				failing++
 			}
 		}
 	}
-	if failed != nil {
-		return all, fmt.Errorf("claim webhooks: %w", failed)
+	if again == math.MaxInt64 {
+		again = jobs.Done
 	}
-	return all, nil
+	return chosen, expired, again
 }
 
 // query calls f in a slot of s.queries, so that workers leave most connections to requests. It first waits for slots of
@@ -178,16 +256,19 @@ func (s *Store) query(ctx context.Context, f func(context.Context) error, before
 	return f(ctx)
 }
 
+// errorPause is how long an endpoint waits after an error of the database.
+func errorPause() time.Duration { return 5*time.Second + rand.N(10*time.Second) }
+
 // work delivers messages to an endpoint for a turn, and releases it.
-func (s *Store) work(ctx context.Context, c claim, encode Encode, logger *slog.Logger) {
-	requests, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.interrupted, cancel)()
-	err := s.deliver(ctx, requests, c, encode, logger)
+func (s *Store) work(ctx context.Context, job *jobs.Job, c claim, encode Encode) {
+	if c.HasFailed {
+		defer func() { <-s.failing }()
+	}
+	err := s.deliver(ctx, job, c, encode)
 	pause := time.Duration(0)
-	if ctx.Err() == nil && !s.isStopped() && !errors.Is(err, errLost) {
-		pause = 5*time.Second + rand.N(10*time.Second)
-		s.late.Report(ctx, logger, c.key(), err, "tenant_id", c.Tenant, "webhook", c.Webhook)
+	if ctx.Err() == nil && !job.IsStopping() && !errors.Is(err, errLost) {
+		pause = errorPause()
+		s.late.Report(ctx, job.Logger, c.key(), err, "tenant_id", c.Tenant, "webhook", c.Webhook)
 	}
 	if err == nil {
 		return
@@ -203,21 +284,9 @@ func (s *Store) work(ctx context.Context, c claim, encode Encode, logger *slog.L
 	})
 }
 
-func (s *Store) isStopped() bool {
-	select {
-	case <-s.stopped:
-		return true
-	default:
-		return false
-	}
-}
-
 // deliver sends messages until there is none, one fails, or the turn ends.
-func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, logger *slog.Logger) error {
-	w, err := s.read(ctx, c)
-	if err != nil {
-		return err
-	}
+func (s *Store) deliver(ctx context.Context, job *jobs.Job, c claim, encode Encode) error {
+	w := c.endpoint
 	for end := time.Now().Add(turn); ; {
 		next, err := s.next(ctx, c.Tenant, w, encode)
 		if errors.Is(err, feed.ErrExpired) {
@@ -228,7 +297,7 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, l
 		}
 		if next.failed != nil && ctx.Err() == nil {
 			if !c.HasFailed {
-				logger.WarnContext(ctx, "a webhook is delivered late", "tenant_id", c.Tenant, "webhook", c.Webhook,
+				job.Logger.WarnContext(ctx, "a webhook is delivered late", "tenant_id", c.Tenant, "webhook", c.Webhook,
 					"error", next.failed)
 			}
 			return s.fail(ctx, c, w, next.message.Delivery)
@@ -237,22 +306,22 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, l
 		}
 		before := w.DeliveredTo
 		w.DeliveredTo = next.after
-		isLast := func() bool { return !next.hasMore || time.Now().After(end) || s.isStopped() }
+		isLast := func() bool { return !next.hasMore || time.Now().After(end) || job.IsStopping() }
 		if next.message == nil {
 			if isLast() {
 				return s.release(ctx, c, w, nil, next.pause())
 			}
 			continue
 		}
-		s.waitInterval(requests, w)
-		if s.isStopped() { // since the claim, or while the message was made
+		s.waitInterval(ctx, w)
+		if job.IsStopping() { // since the claim, or while the message was made
 			return errStopped
 		}
 		sent := time.Now()
-		d := s.send(requests, w, *next.message)
+		d := s.send(ctx, w, *next.message)
 		switch {
-		case !d.Succeeded && requests.Err() != nil:
-			return requests.Err()
+		case !d.Succeeded && ctx.Err() != nil:
+			return ctx.Err()
 		case !d.Succeeded:
 			w.DeliveredTo = before
 			return s.fail(ctx, c, w, d)
@@ -273,21 +342,6 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, l
 // hasWaitedFor reports whether the endpoint was ready for a change when it was made. Changes that are replayed or were
 // made during a pause do not count as lag.
 func (w Webhook) hasWaitedFor(at time.Time) bool { return !at.Before(w.UpdatedAt) }
-
-// read returns the endpoint of a claim. It returns errLost.
-func (s *Store) read(ctx context.Context, c claim) (w Webhook, err error) {
-	err = s.query(ctx, func(ctx context.Context) error {
-		w, err = db.One[Webhook](ctx, s.db, c.Tenant, `
-			select`+columns+`
-			  from webhooks
-			 where tenant_id = $1 and id = $2 and worker = $3 and state = 'active'`, c.Tenant, c.Webhook, c.worker)
-		return err
-	})
-	if errors.Is(err, tenancy.ErrNotFound) {
-		err = errLost
-	}
-	return w, err
-}
 
 // waitInterval waits until an endpoint may get the next message, so that messages of one entry do not occupy the
 // workers, the database and the disk.

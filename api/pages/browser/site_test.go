@@ -103,7 +103,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	plans := changeplan.New(s.DB, imports.Kinds(s.DB, imports.Pictures{}))
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	go plans.Run(ctx, logger)
+	go plans.Worker().Run(ctx, logger)
 	changes := feed.New(s.DB, feed.MinRetention)
 	hooks := webhooks.New(s.DB, changes, true)
 	server := api.New(api.Options{
@@ -114,8 +114,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Settings:       &pages.Options{People: s.people, Keys: keys.New(s.DB, peppers), BaseURL: base},
 	})
-	hooks.Start(ctx, server.EncodeChanges, logger)
-	t.Cleanup(hooks.Close)
+	go hooks.Worker(server.EncodeChanges).Run(ctx, logger)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("X-Forwarded-For", address)
 		server.ServeHTTP(w, r)

@@ -51,6 +51,9 @@ func TestThePreviousReleaseServesOnTheNewSchema(t *testing.T) {
 	k := h.tenant(t, "acme", 1_000_000)
 	work := func(phase string, instances ...*instance) {
 		t.Helper()
+		first := newClient(t, instances[0].base, k.Key, false)
+		var hook struct{ ID int64 }
+		first.must(t, "POST", "/api/webhooks", map[string]any{"url": "https://192.0.2.1.invalid/hook"}, &hook)
 		var group errgroup.Group
 		for n := range 4 {
 			group.Go(func() error {
@@ -64,8 +67,12 @@ func TestThePreviousReleaseServesOnTheNewSchema(t *testing.T) {
 		if err := group.Wait(); err != nil {
 			t.Error(err)
 		}
-		newClient(t, instances[0].base, k.Key, false).mustImport(
-			t, fmt.Sprintf("sku,name,price\n%[1]s-I-1,Imported,10\n%[1]s-I-2,Imported,20\n", phase))
+		first.mustImport(t, fmt.Sprintf("sku,name,price\n%[1]s-I-1,Imported,10\n%[1]s-I-2,Imported,20\n", phase))
+		await(t, time.Minute, "an attempt to deliver a webhook", func() bool {
+			var attempts []any
+			first.must(t, "GET", fmt.Sprintf("/api/webhooks/%d/deliveries", hook.ID), nil, &attempts)
+			return len(attempts) > 0
+		})
 	}
 	// verify awaits the work of background tasks: it compares what they have done.
 	verify := func(phase string) {

@@ -54,7 +54,6 @@ type instance struct {
 	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
 	media   *media.Store
-	hooks   *webhooks.Store
 	people  *people.Store
 	http    *http.Server
 	drain   time.Duration
@@ -64,7 +63,8 @@ type instance struct {
 	draining atomic.Bool
 	running  atomic.Int64       // number of running requests
 	abort    context.CancelFunc // cancels the contexts of all requests and of background work
-	stopWork func()             // ends background work
+	// stopWork ends background work, and stopDelivery that of webhooks. They wait until their context ends.
+	stopWork, stopDelivery func(context.Context) error
 
 	minSchema int // schema version that this program needs
 	readiness db.Problems
@@ -125,12 +125,12 @@ func (i *instance) createServer(
 	}))
 	plans.Limits = shares
 	changes := feed.New(i.db, time.Duration(cfg.FeedRetention))
-	i.hooks = webhooks.New(i.db, changes, cfg.LocalWebhooks)
+	hooks := webhooks.New(i.db, changes, cfg.LocalWebhooks)
 	i.people = people.New(i.db)
 	i.people.Logger = i.logger
 	handler := api.New(api.Options{
 		DB:   i.db,
-		Feed: changes, Webhooks: i.hooks,
+		Feed: changes, Webhooks: hooks,
 		Reports: reports.New(i.db),
 		Keys:    i.keys,
 		Usage:   i.usage,
@@ -152,8 +152,9 @@ func (i *instance) createServer(
 	i.http.RegisterOnShutdown(changes.StopWaiting)
 	i.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	workers := []jobs.Worker{
-		plans, textfill.Worker(i.db, catalog.Texts, sales.Texts), i.media.Worker(i.db, nil), jobs.Func(changes.PollPeriodically),
-		jobs.Every(deleteInterval, changes.DeleteOld), jobs.Every(deleteInterval, i.hooks.DeleteOld),
+		plans.Worker(), textfill.Worker(i.db, catalog.Texts, sales.Texts), i.media.Worker(i.db, nil),
+		jobs.Func(changes.PollPeriodically),
+		jobs.Every(deleteInterval, changes.DeleteOld), jobs.Every(deleteInterval, hooks.DeleteOld),
 	}
 	for _, task := range tenants.Tasks {
 		workers = append(workers, task.On(i.db))
@@ -164,7 +165,7 @@ func (i *instance) createServer(
 		}))
 	}
 	i.stopWork = jobs.Start(ctx, i.logger, workers...)
-	i.hooks.Start(ctx, handler.EncodeChanges, i.logger)
+	i.stopDelivery = jobs.Start(ctx, i.logger, hooks.Worker(handler.EncodeChanges))
 }
 
 // deleteInterval is how often the partitions of old changes and deliveries are emptied.
@@ -291,7 +292,7 @@ func (i *instance) shutdownWithin(ctx context.Context, timeout time.Duration) er
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	delivered := make(chan error, 1)
-	go func() { delivered <- i.hooks.Shutdown(ctx) }()
+	go func() { delivered <- i.stopDelivery(ctx) }()
 	return errors.Join(i.http.Shutdown(ctx), <-delivered)
 }
 
@@ -311,12 +312,9 @@ func (i *instance) close() error {
 
 func (i *instance) closeAll() error {
 	var errs []error
-	if i.hooks != nil {
-		i.hooks.Close()
-	}
 	i.abort()
 	if i.stopWork != nil {
-		i.stopWork()
+		errs = append(errs, i.stopDelivery(context.Background()), i.stopWork(context.Background()))
 	}
 	if i.people != nil {
 		i.people.Close()

@@ -124,7 +124,7 @@ func TestErrorsQuoteValues(t *testing.T) {
 	t.Parallel()
 	unquotedAllowed := []string{
 		"%san object has more than %d fields", "%s%s is there twice", "duplicate field %s%s", // sent to the client only
-		`panic: %v\n%s`, "page %s: %w", "list %s: %w", "add %s: %w", "parse the Redis URL: %s",
+		`panic: %v\n%s`, `%w: %v\n%s`, "page %s: %w", "list %s: %w", "add %s: %w", "parse the Redis URL: %s",
 		"count days in %s: %w", "read sales by %s: %w", "change the time zone of sales to %s: %w", "%s: %w", "%w: %s", "%w: %s: %w",
 		"%v has %d fields for %d columns",                                                // a type
 		"plan %s: %w", "%s is missing", "record %d %s of plan %d: %w", "read all %s: %w", // words of the program

@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
 )
 
@@ -199,8 +200,10 @@ func TestNothingIsWrittenToTheStandardLog(t *testing.T) {
 func TestShutdownWaitsForMessages(t *testing.T) {
 	t.Parallel()
 	i, db := mustOpen(t, "")
-	i.hooks.Close()
-	i.hooks = webhooks.New(i.db, feed.New(i.db, feed.MinRetention), true)
+	if err := i.stopDelivery(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hooks := webhooks.New(i.db, feed.New(i.db, feed.MinRetention), true)
 	tenant := db.MustTenant(t, "shop").ID
 	began, end := make(chan struct{}), make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -209,7 +212,7 @@ func TestShutdownWaitsForMessages(t *testing.T) {
 	}))
 	defer receiver.Close()
 	fields := webhooks.Fields{URL: &receiver.URL, Types: []string{"seller"}}
-	hook, err := i.hooks.Create(t.Context(), tenant, tenancy.Operator, fields, nil)
+	hook, err := hooks.Create(t.Context(), tenant, tenancy.Operator, fields, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +223,7 @@ func TestShutdownWaitsForMessages(t *testing.T) {
 	encode := func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
 		return []json.RawMessage{json.RawMessage("{}")}, nil
 	}
-	i.hooks.Start(t.Context(), encode, slog.New(slog.DiscardHandler))
+	i.stopDelivery = jobs.Start(t.Context(), slog.New(slog.DiscardHandler), hooks.Worker(encode))
 	<-began
 	ended := make(chan error, 1)
 	go func() { ended <- i.shutdown(t.Context()) }()
@@ -233,7 +236,7 @@ func TestShutdownWaitsForMessages(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("shutdown = %v", err)
 	}
-	deliveries, err := i.hooks.Deliveries(t.Context(), tenant, hook.ID, nil, 10)
+	deliveries, err := hooks.Deliveries(t.Context(), tenant, hook.ID, nil, 10)
 	if err != nil || len(deliveries) != 1 || !deliveries[0].Succeeded {
 		t.Errorf("deliveries: %+v, %v; want one that succeeded", deliveries, err)
 	}
