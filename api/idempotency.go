@@ -59,9 +59,13 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 		if err != nil {
 			return err
 		}
-		return db.Retry(r.Context(), maxClaims, func() error { return s.claim(w, r, key, digest, h) })
+		err = db.Retry(r.Context(), maxClaims, func() error { return s.claim(w, r, key, digest, h) })
+		countIdempotency(r, w.Header().Get(replayedHeader) != "", err)
+		return err
 	}
 }
+
+const replayedHeader = "Idempotent-Replayed"
 
 // maxClaims bounds how often a request claims its key if PostgreSQL aborts its transaction because of a deadlock.
 const maxClaims = 3
@@ -72,12 +76,11 @@ func (s *Server) claim(
 ) error {
 	state := stateOf(r)
 	claim, stored, err := idempotency.Begin(r.Context(), state.db, tenant(r), key, digest)
-	countIdempotency(r, stored != nil, err)
 	switch {
 	case err != nil:
 		return err
 	case stored != nil:
-		w.Header().Set("Idempotent-Replayed", "true")
+		w.Header().Set(replayedHeader, "true")
 		sendStored(w, *stored)
 		return nil
 	}
