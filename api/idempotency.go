@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/limits"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 // idempotent reports whether a route accepts an Idempotency-Key: every POST that
@@ -130,7 +130,7 @@ var shownBy = map[keys.Permission]keys.Permissions{
 
 // copyForm writes the parts of a form without its boundary, which clients choose at random for each attempt. A form
 // that is not valid has the fingerprint of its valid parts; the handler refuses it.
-func copyForm(to io.Writer, form *imports.Form) error {
+func copyForm(to io.Writer, form *spool.Form) error {
 	for {
 		part, err := form.NextPart()
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
@@ -94,7 +93,7 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 	}
 	digest := func(r *http.Request) (idempotency.Fingerprint, error) {
 		h := newFingerprint(r)
-		if part, err := imports.NewForm(stateOf(r).body.Reader(), boundary).NextRawPart(); err == nil {
+		if part, err := spool.NewForm(stateOf(r).body.Reader(), boundary).NextRawPart(); err == nil {
 			_, _ = io.Copy(h, part) // decodeUpload refuses a form that is not valid
 		}
 		return idempotency.Fingerprint(h.Sum(nil)), nil
@@ -148,7 +147,7 @@ func (s *Server) decodeUpload(r *http.Request, boundary string, buffer *spool.Sp
 		return picture, err
 	}
 	defer release()
-	parts := imports.NewForm(stateOf(r).body.Reader(), boundary)
+	parts := spool.NewForm(stateOf(r).body.Reader(), boundary)
 	part, err := parts.NextRawPart()
 	if err != nil || part.FormName() != "file" {
 		return picture, errOneFile
