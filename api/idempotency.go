@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/limits"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 // idempotent reports whether a route accepts an Idempotency-Key: every POST that
@@ -59,9 +59,13 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 		if err != nil {
 			return err
 		}
-		return db.Retry(r.Context(), maxClaims, func() error { return s.claim(w, r, key, digest, h) })
+		err = db.Retry(r.Context(), maxClaims, func() error { return s.claim(w, r, key, digest, h) })
+		countIdempotency(r, w.Header().Get(replayedHeader) != "", err)
+		return err
 	}
 }
+
+const replayedHeader = "Idempotent-Replayed"
 
 // maxClaims bounds how often a request claims its key if PostgreSQL aborts its transaction because of a deadlock.
 const maxClaims = 3
@@ -72,12 +76,11 @@ func (s *Server) claim(
 ) error {
 	state := stateOf(r)
 	claim, stored, err := idempotency.Begin(r.Context(), state.db, tenant(r), key, digest)
-	countIdempotency(r, stored != nil, err)
 	switch {
 	case err != nil:
 		return err
 	case stored != nil:
-		w.Header().Set("Idempotent-Replayed", "true")
+		w.Header().Set(replayedHeader, "true")
 		sendStored(w, *stored)
 		return nil
 	}
@@ -127,7 +130,7 @@ var shownBy = map[keys.Permission]keys.Permissions{
 
 // copyForm writes the parts of a form without its boundary, which clients choose at random for each attempt. A form
 // that is not valid has the fingerprint of its valid parts; the handler refuses it.
-func copyForm(to io.Writer, form *imports.Form) error {
+func copyForm(to io.Writer, form *spool.Form) error {
 	for {
 		part, err := form.NextPart()
 		if err != nil {

@@ -1,17 +1,16 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
@@ -83,43 +82,43 @@ func (s *Server) addImage(w http.ResponseWriter, r *http.Request, product int64)
 	})(w, r)
 }
 
+// errAllowed reports that an upload was not refused and that its key has no response.
+var errAllowed = errors.New("the picture may be stored")
+
 // uploadImage stores the picture in the body. It uses no database connection while it decodes or writes to the storage.
+// A repeated upload gets the stored response, even if another one would be refused.
 func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int64, boundary string) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
 	}
-	if _, err := idempotencyKey(r); err != nil {
+	digest := func(r *http.Request) (idempotency.Fingerprint, error) {
+		h := newFingerprint(r)
+		if part, err := spool.NewForm(stateOf(r).body.Reader(), boundary).NextRawPart(); err == nil {
+			_, _ = io.Copy(h, part) // decodeUpload refuses a form that is not valid
+		}
+		return idempotency.Fingerprint(h.Sum(nil)), nil
+	}
+	check := func(_ http.ResponseWriter, r *http.Request) error {
+		return cmp.Or(s.catalog(r).CheckUpload(r.Context(), tenant(r), product, s.MediaQuota), errAllowed)
+	}
+	if err := s.onceFor(digest, check)(w, r); err != errAllowed {
 		return err
 	}
 	ctx := r.Context()
-	if err := s.catalog(r).CheckUpload(ctx, tenant(r), product, s.MediaQuota); err != nil {
-		return s.replayUpload(w, r, boundary, err)
-	}
 	buffer := spool.New(stateOf(r).ticket)
 	defer buffer.Close()
-	digest := newFingerprint(r)
-	picture, err := s.decodeUpload(r, boundary, digest, buffer)
+	picture, err := s.decodeUpload(r, boundary, buffer)
 	if err != nil {
 		return err
 	}
-	if err := media.Reserve(ctx, stateOf(r).db, tenant(r), picture.File); err != nil {
+	if err := media.Reserve(ctx, s.DB, tenant(r), picture.File); err != nil {
 		return err
 	}
-	isUsed := true // or may be used: a commit can succeed and report an error
-	defer func() {
-		if !isUsed {
-			s.discard(ctx, tenant(r), picture.File)
-		}
-	}()
+	defer s.releaseFile(ctx, tenant(r), picture.File)
 	if err := s.Media.Write(ctx, picture); err != nil {
-		isUsed = false
 		return err
 	}
-	replayed := true
-	handle := s.onceFor(func(*http.Request) (idempotency.Fingerprint, error) {
-		return idempotency.Fingerprint(digest.Sum(nil)), nil
-	}, func(w http.ResponseWriter, r *http.Request) error {
-		replayed = false
+	return s.onceFor(digest, func(w http.ResponseWriter, r *http.Request) error {
 		image, err := s.catalog(r).AddUpload(r.Context(), actor(r), product, catalog.Image{
 			File: picture.File, Width: int32(picture.Width), Height: int32(picture.Height), Bytes: picture.Bytes,
 		}, s.MediaQuota)
@@ -127,62 +126,36 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 			return err
 		}
 		return writeData(w, http.StatusCreated, s.imageShape(image))
-	})
-	err = handle(w, r)
-	_, invalid := errors.AsType[tenancy.InvalidError](err)
-	isUsed = !replayed && !invalid && !errors.Is(err, tenancy.ErrNotFound)
-	return err
+	})(w, r)
 }
 
-// replayUpload sends the stored response of an upload that is repeated, although another one is refused with err.
-func (s *Server) replayUpload(w http.ResponseWriter, r *http.Request, boundary string, err error) error {
-	return s.onceFor(func(*http.Request) (idempotency.Fingerprint, error) {
-		digest := newFingerprint(r)
-		part, readErr := imports.NewForm(stateOf(r).body.Reader(), boundary).NextRawPart()
-		if readErr == nil {
-			_, readErr = io.Copy(digest, part)
-		}
-		switch {
-		case readErr != nil: // the form is not valid, so it was not stored
-			return idempotency.Fingerprint{}, err
-		}
-		return idempotency.Fingerprint(digest.Sum(nil)), nil
-	}, func(http.ResponseWriter, *http.Request) error { return err })(w, r)
-}
-
-// discard deletes a file that no product uses. If it fails, the file is deleted in an hour.
-func (s *Server) discard(ctx context.Context, tenant tenancy.ID, file string) {
+// releaseFile lets the file of an upload be deleted, unless a product uses it. If that fails, it is deleted in an hour.
+func (s *Server) releaseFile(ctx context.Context, tenant tenancy.ID, file string) {
 	const timeout = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	if err := s.Media.Discard(ctx, s.DB, tenant, file); err != nil {
-		s.Logger.WarnContext(ctx, "an unused picture was not deleted", "error", err)
+	if err := media.Release(ctx, s.DB, tenant, file); err != nil {
+		s.Logger.WarnContext(ctx, "an unused picture is deleted only in an hour", "error", err)
 	}
 }
 
-// decodeUpload decodes the part "file" of the body, adds its content to a digest, and writes the pictures to a buffer.
-// The request already holds the place for decoding while it parses the body.
-func (s *Server) decodeUpload(
-	r *http.Request, boundary string, digest hash.Hash, buffer interface {
-		io.Writer
-		End(error)
-		Reader() io.Reader
-	},
-) (picture media.Processed, err error) {
+// decodeUpload decodes the part "file" of the body, and writes the pictures to a buffer. The request already holds the
+// place for decoding while it parses the body.
+func (s *Server) decodeUpload(r *http.Request, boundary string, buffer *spool.Spool) (picture media.Processed, err error) {
 	release, err := stateOf(r).ticket.Take(r.Context(), limits.Pictures, 1)
 	if err != nil {
 		return picture, err
 	}
 	defer release()
-	parts := imports.NewForm(stateOf(r).body.Reader(), boundary)
+	parts := spool.NewForm(stateOf(r).body.Reader(), boundary)
 	part, err := parts.NextRawPart()
 	if err != nil || part.FormName() != "file" {
 		return picture, errOneFile
 	}
-	upload := &countingReader{from: io.TeeReader(part, digest)}
-	picture, err = media.Process(r.Context(), tenant(r), s.ImageMemory, upload, buffer, func() io.Reader {
+	upload := &countingReader{from: part}
+	picture, err = media.Process(r.Context(), tenant(r), s.ImageMemory, upload, buffer, func() (io.Reader, error) {
 		buffer.End(nil)
-		return buffer.Reader()
+		return buffer.Reader(), nil
 	})
 	switch {
 	case upload.read > media.MaxUpload:

@@ -16,6 +16,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 const zipType = "application/zip"
@@ -78,7 +79,8 @@ func hiddenKinds(r *http.Request) func(imports.Kind) bool {
 // numbers of rows say what is stored.
 func importShape(r *http.Request, i imports.Import) importJSON {
 	shown := importJSON{
-		planHeadShape(i.Plan), i.Files, i.Settings, i.Remembered, i.Questions, i.Counts, i.Totals, i.Notes, i.Progress,
+		planHeadShape(i.Plan), orEmpty(i.Files), i.Settings, orEmpty(i.Remembered), orEmpty(i.Questions), i.Counts,
+		orEmpty(i.Totals), orEmpty(i.Notes), i.Progress,
 	}
 	hides, hidesAny := hiddenKinds(r), false
 	for kind := range importPermissions {
@@ -158,12 +160,12 @@ func (s *Server) createImport(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readForm returns the parts of a body with the content type multipart/form-data.
-func readForm(r *http.Request) (*imports.Form, error) {
+func readForm(r *http.Request) (*spool.Form, error) {
 	boundary, err := formBoundary(r.Header)
 	if err != nil {
 		return nil, err
 	}
-	return imports.NewForm(stateOf(r).body.Reader(), boundary), nil
+	return spool.NewForm(stateOf(r).body.Reader(), boundary), nil
 }
 
 // acceptImport sends 202 with the import. An instance does the work in the background.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/feed"
 )
 
@@ -126,7 +127,7 @@ func (s *Server) daysOfChanges(r *http.Request, entries []feed.Entry) ([]changed
 			refundIDs = append(refundIDs, e.ID)
 		}
 	}
-	orders, refunds, err := s.sales(r).DaysOfFacts(r.Context(), tenant(r), distinct(numbers), integers(refundIDs))
+	orders, refunds, err := s.sales(r).DaysOfFacts(r.Context(), tenant(r), db.Distinct(numbers), integers(refundIDs))
 	if err != nil {
 		return nil, err
 	}

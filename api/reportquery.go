@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // defaultPreset is the period of a report without from and to.
@@ -185,18 +185,13 @@ func (o *object) custom(today time.Time) reports.CustomQuery {
 	filters := field(o, "filters", func(raw json.RawMessage) (*object, error) { return o.nested("filters", raw) }).Value
 	if filters != nil {
 		channels := nonEmptyArrayOf(filters, "channel", maxElements, "an array of strings", parseChannel)
-		q.Channels = distinct(field(filters, "channel", channels).Value)
+		q.Channels = db.Distinct(field(filters, "channel", channels).Value)
 		categories := nonEmptyArrayOf(filters, "category_id", maxElements, "an array of integers", parseInteger)
-		q.CategoryIDs = distinct(field(filters, "category_id", categories).Value)
+		q.CategoryIDs = db.Distinct(field(filters, "category_id", categories).Value)
 		filters.rejectUnknown()
 	}
 	o.rejectUnknown()
 	return q
-}
-
-func distinct[T cmp.Ordered](values []T) []T {
-	slices.Sort(values)
-	return slices.Compact(values)
 }
 
 func (o *object) rejectDuplicates(name string, values []string) {

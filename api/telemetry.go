@@ -201,7 +201,7 @@ func countDecision(r *http.Request, kind, plan string, d ratelimit.Decision) {
 	limitDecisions.Add(r.Context(), 1, metric.WithAttributes(attrs...))
 }
 
-// countIdempotency counts the outcome of an Idempotency-Key.
+// countIdempotency counts the outcome of an Idempotency-Key, unless the request failed and left the key free.
 func countIdempotency(r *http.Request, replayed bool, err error) {
 	outcome := "new"
 	switch {

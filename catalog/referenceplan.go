@@ -38,7 +38,7 @@ func (s *Store) PlanReferences(
 		planned[i].Name = stored
 		valid = append(valid, stored)
 	}
-	existing, err := db.All[Reference](ctx, s.db, tenant, selectNamed(kind), tenant, distinct(valid))
+	existing, err := db.All[Reference](ctx, s.db, tenant, selectNamed(kind), tenant, db.Distinct(valid))
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", kind, err)
 	}
@@ -156,7 +156,7 @@ func readNames(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []PlanRow
 		  from warehouses
 		 where tenant_id = $1 and is_default`
 		}
-		db.QueueRows(b, &found[i], sql, tenant, distinct(names[kind]), distinct(ids[kind]))
+		db.QueueRows(b, &found[i], sql, tenant, db.Distinct(names[kind]), db.Distinct(ids[kind]))
 	}
 	n := referenceNames{ids: map[Kind]map[string]int64{}, names: map[Kind]map[int64]string{}}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
@@ -170,11 +170,6 @@ func readNames(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []PlanRow
 		}
 	}
 	return n, nil
-}
-
-func distinct[T cmp.Ordered](values []T) []T {
-	slices.Sort(values)
-	return slices.Compact(values)
 }
 
 // row returns the row with the ids of its names. If assume is true, an unknown name gets a negative id.

@@ -100,7 +100,7 @@ func (s *Store) Custom(ctx context.Context, t tenants.Tenant, q CustomQuery) (Cu
 // groupBy if only the total is needed.
 func (q CustomQuery) queries() (total, groups groupQuery) {
 	counts := q.Explain || slices.Contains(q.Metrics, orders.Name) || slices.Contains(q.Metrics, average.Name)
-	total = groupQuery{Range: q.Range, channels: q.Channels, categories: distinct(q.CategoryIDs), additive: !counts}
+	total = groupQuery{Range: q.Range, channels: q.Channels, categories: db.Distinct(q.CategoryIDs), additive: !counts}
 	groups = total
 	switch q.GroupBy {
 	case "day", "week", "month":
@@ -180,10 +180,4 @@ func (c Custom) explain(metrics []string, leftOut []LeftOut) *Explain {
 	e.addGroup("totals", c.Total)
 	addRows(e, "rows", c.Rows, func(g GroupSums) Sums { return g.Sums })
 	return e
-}
-
-func distinct(ids []int64) []int64 {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }

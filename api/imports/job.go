@@ -16,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/spool"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -38,7 +39,7 @@ func NewJobs(plans *changeplan.Store) *Jobs { return &Jobs{plans.Of(PlanKind)} }
 // have a part named settings with JSON. Create returns an InvalidError by part, a changeplan.LimitError, or the error
 // of reading the form.
 func (j *Jobs) Create(
-	ctx context.Context, tenant tenants.Tenant, by tenancy.Actor, form *Form,
+	ctx context.Context, tenant tenants.Tenant, by tenancy.Actor, form *spool.Form,
 ) (id int64, err error) {
 	zone, err := tenant.Location()
 	if err != nil {
@@ -203,7 +204,7 @@ func (m *Importer) openAgain(
 		return Open(ctx, files, "", of, d.Settings)
 	}
 	set, d.Settings, d.Remembered, err = m.open(ctx, tenant, files, of, d.Settings)
-	d.Remembered = orEmpty(d.Remembered)
+	d.Remembered = append([]string{}, d.Remembered...) // not nil
 	return set, err
 }
 
@@ -291,14 +292,5 @@ func (j *Jobs) Get(ctx context.Context, tenant tenancy.ID, id int64) (Import, er
 		return Import{}, err
 	}
 	d, err := readDetails(plan.Plan)
-	d.Files, d.Questions, d.Remembered = orEmpty(d.Files), orEmpty(d.Questions), orEmpty(d.Remembered)
-	d.Totals, d.Notes = orEmpty(d.Totals), orEmpty(d.Notes)
 	return Import{plan, d.Input}, err
-}
-
-func orEmpty[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/spool"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -37,7 +38,7 @@ func newJobs(t *testing.T) jobs {
 }
 
 // form is a form with files by name and content, and with settings.
-func form(t *testing.T, settings imports.Settings, files ...string) *imports.Form {
+func form(t *testing.T, settings imports.Settings, files ...string) *spool.Form {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -60,7 +61,7 @@ func form(t *testing.T, settings imports.Settings, files ...string) *imports.For
 	if err != nil {
 		t.Fatal(err)
 	}
-	return imports.NewForm(&body, w.Boundary())
+	return spool.NewForm(&body, w.Boundary())
 }
 
 // mustImport uploads files and returns the computed plan.
@@ -407,7 +408,7 @@ func TestFilesThatAreNotImports(t *testing.T) {
 		"a broken upload":     "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nsku,na",
 		"a part without name": "--x\r\nContent-Disposition: form-data\r\n\r\na\r\n--x--\r\n",
 	} {
-		_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, imports.NewForm(strings.NewReader(body), "x"))
+		_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, spool.NewForm(strings.NewReader(body), "x"))
 		if !errors.Is(err, imports.ErrForm) {
 			t.Errorf("%s: Create = %v, want ErrForm", name, err)
 		}

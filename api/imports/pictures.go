@@ -211,22 +211,8 @@ func (s *pictures) process(ctx context.Context, name string, buffer io.ReadWrite
 		return p, err
 	}
 	defer upload.Close()
-	return media.Process(ctx, s.tenant, s.Memory, upload, buffer, func() io.Reader {
+	return media.Process(ctx, s.tenant, s.Memory, upload, buffer, func() (io.Reader, error) {
 		_, err := buffer.Seek(0, io.SeekStart)
-		return &afterSeek{buffer, err}
+		return buffer, err
 	})
-}
-
-// afterSeek reads a file unless seeking failed.
-type afterSeek struct {
-	from io.Reader
-	err  error
-}
-
-// Read implements io.Reader.
-func (a *afterSeek) Read(p []byte) (int, error) {
-	if a.err != nil {
-		return 0, a.err
-	}
-	return a.from.Read(p)
 }

@@ -84,7 +84,7 @@ func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadDeadline)
 	defer cancel()
-	id, err := p.jobs(u).Create(ctx, *u.Tenant, p.by(r, u), imports.NewForm(r.Body, parameters["boundary"]))
+	id, err := p.jobs(u).Create(ctx, *u.Tenant, p.by(r, u), spool.NewForm(r.Body, parameters["boundary"]))
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	limit, isLimit := errors.AsType[changeplan.LimitError](err)
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/spool"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -49,7 +50,7 @@ func (s *site) mustPlannedImport(t testing.TB, files ...string) (id int64) {
 		_, _ = io.WriteString(part, files[i+1])
 	}
 	_ = form.Close()
-	id, err := imports.NewJobs(s.Plans).Create(t.Context(), s.a, tenancy.Operator, imports.NewForm(&body, form.Boundary()))
+	id, err := imports.NewJobs(s.Plans).Create(t.Context(), s.a, tenancy.Operator, spool.NewForm(&body, form.Boundary()))
 	if err != nil {
 		t.Fatal(err)
 	}

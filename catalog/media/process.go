@@ -39,7 +39,8 @@ type Processed struct {
 // Process decodes an upload of a tenant in a child process with a memory limit. buffer gets the output of the child; newReader
 // reads it. Process returns an InvalidError, which is also an ErrUnsupported, if the picture is not accepted.
 func Process(
-	ctx context.Context, tenant tenancy.ID, memory int64, upload io.Reader, buffer io.Writer, newReader func() io.Reader,
+	ctx context.Context, tenant tenancy.ID, memory int64, upload io.Reader, buffer io.Writer,
+	newReader func() (io.Reader, error),
 ) (p Processed, err error) {
 	began := time.Now()
 	defer func() { recordProcessed(ctx, time.Since(began), err) }()
@@ -71,7 +72,11 @@ func Process(
 	case err != nil:
 		return p, fmt.Errorf("process a picture: %w", err)
 	}
-	return readProcessed(tenant, newReader())
+	written, err := newReader()
+	if err != nil {
+		return p, fmt.Errorf("read a buffer: %w", err)
+	}
+	return readProcessed(tenant, written)
 }
 
 func readProcessed(tenant tenancy.ID, output io.Reader) (p Processed, err error) {

@@ -84,10 +84,10 @@ func mustFile(t testing.TB, name string) []byte {
 func run(t testing.TB, memory int64, upload []byte) (Processed, map[int][]byte, error) {
 	t.Helper()
 	var output bytes.Buffer
-	p, err := Process(t.Context(), 1, memory, bytes.NewReader(upload), &output, func() io.Reader { return &output })
+	p, err := Process(t.Context(), 1, memory, bytes.NewReader(upload), &output, func() (io.Reader, error) { return &output, nil })
 	for errors.Is(err, ErrSlow) { // other tests use the CPUs
 		output.Reset()
-		p, err = Process(t.Context(), 1, memory, bytes.NewReader(upload), &output, func() io.Reader { return &output })
+		p, err = Process(t.Context(), 1, memory, bytes.NewReader(upload), &output, func() (io.Reader, error) { return &output, nil })
 	}
 	pictures := map[int][]byte{}
 	for _, s := range p.sizes {

@@ -93,7 +93,7 @@ func TestPicturesAreStoredReadAndDeleted(t *testing.T) {
 		}
 		var output bytes.Buffer
 		p, err := Process(t.Context(), 1, MaxMemory, bytes.NewReader(asJPEG(t, gradient(1300, 20, 255))), &output,
-			func() io.Reader { return &output })
+			func() (io.Reader, error) { return &output, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,9 +227,9 @@ func TestUnusedFilesAreDeleted(t *testing.T) {
 			}
 			return file
 		}
-		recent, old, discarded := store(a), store(b), store(a)
+		recent, old, released := store(a), store(b), store(a)
 		ofDeleted := store(a)
-		if err := s.Discard(t.Context(), d.DB, a, discarded); err != nil {
+		if err := Release(t.Context(), d.DB, a, released); err != nil {
 			t.Fatal(err)
 		}
 		due := fmt.Sprintf(`update unused_media set due = now() where file in ('%s', '%s')`, old, ofDeleted)
@@ -238,7 +238,7 @@ func TestUnusedFilesAreDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		deleted, err := s.DeleteUnused(t.Context(), d.DB)
-		if err != nil || deleted != 2 || len(keys()) != 2 || !strings.Contains(keys()[1], recent[:26]) {
+		if err != nil || deleted != 3 || len(keys()) != 2 || !strings.Contains(keys()[1], recent[:26]) {
 			t.Errorf("deleted %d, %v, left %v", deleted, err, keys())
 		}
 		if err := tenants.Delete(t.Context(), d.Admin, "a"); err != nil {

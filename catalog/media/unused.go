@@ -64,12 +64,17 @@ func ReservedBytes(ctx context.Context, pool *db.DB, tenant tenancy.ID) (int64, 
 	return reserved.Bytes, err
 }
 
-// Discard deletes a reserved file that no product uses.
-func (s *Store) Discard(ctx context.Context, db *db.DB, tenant tenancy.ID, file string) error {
-	if err := s.remove(ctx, file); err != nil {
-		return err
-	}
-	return forget(ctx, db, tenant, []string{file})
+// Release lets a file be deleted that is still reserved, because no product uses it. It waits for a transaction that
+// may begin to use it.
+func Release(ctx context.Context, db *db.DB, tenant tenancy.ID, file string) error {
+	_, err := db.Exec(ctx, tenant, `
+		with released as (
+			delete from unused_media where tenant_id = $1 and file = $2 returning file
+		)
+		insert into unused_media (tenant_id, due, file)
+		select $1, now(), file
+		  from released`, tenant, file)
+	return err
 }
 
 const (

@@ -42,8 +42,8 @@ var allowedImports = map[string][]string{
 	"api/docs": {},
 	"api/imports": {
 		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/export", "reports/sales", "tenancy",
-		"tenancy/limits", "tenancy/changeplan", "tenancy/db", "tenancy/idempotency", "tenancy/money", "tenancy/tenants",
-		"tenancy/webhooks",
+		"tenancy/limits", "tenancy/changeplan", "tenancy/db", "tenancy/idempotency", "tenancy/money", "tenancy/spool",
+		"tenancy/tenants", "tenancy/webhooks",
 	},
 	"api/imports/table": {"tenancy", "tenancy/money"},
 	"api/pages": {

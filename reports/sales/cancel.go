@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 )
 
 // Cancellation is the cancellation of an order.
@@ -61,7 +62,7 @@ func newCancelBatch(tenant tenancy.ID, rows []CancelRow, now time.Time) *cancelB
 }
 
 func (b *cancelBatch) read(q *pgx.Batch) {
-	numbers := distinct(column(b.rows, func(r CancelRow) string { return r.OrderNumber }))
+	numbers := db.Distinct(column(b.rows, func(r CancelRow) string { return r.OrderNumber }))
 	b.facts.read(q, b.tenant, numbers)
 	b.facts.readShares(q, b.tenant, numbers)
 	b.taken.read(q, b.tenant, numbers)

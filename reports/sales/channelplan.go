@@ -51,7 +51,7 @@ func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []
 		select `+channelColumns+`
 		  from channels
 		 where tenant_id = $1 and identifier = any ($2)`,
-		tenant, distinct(column(channels, func(c Channel) string { return c.Identifier })))
+		tenant, db.Distinct(column(channels, func(c Channel) string { return c.Identifier })))
 	if err != nil {
 		return nil, fmt.Errorf("plan %d channels: %w", len(channels), err)
 	}

@@ -44,7 +44,7 @@ func (s *Store) PlanCustomers(ctx context.Context, tenant tenancy.ID, customers 
 			valid = append(valid, *checked)
 		}
 	}
-	numbers := distinct(column(valid, func(c Customer) string { return c.ID }))
+	numbers := db.Distinct(column(valid, func(c Customer) string { return c.ID }))
 	var stored []storedCustomer
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) { queueStoredCustomers(q, tenant, numbers, &stored) })
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) ApplyCustomers(
 
 // queueLockedCustomers locks and reads the customers of changes.
 func queueLockedCustomers(q *pgx.Batch, tenant tenancy.ID, changes []CustomerChange, stored *[]storedCustomer) {
-	numbers := distinct(column(changes, func(c CustomerChange) string { return c.ID }))
+	numbers := db.Distinct(column(changes, func(c CustomerChange) string { return c.ID }))
 	q.Queue(`
 		select
 		  from unnest($2::text[]) u (number)
@@ -150,7 +150,7 @@ func (s *Store) UndoCustomers(
 		ID     int64
 		Number string
 	}
-	numbers := distinct(column(changes, func(c CustomerChange) string { return c.ID }))
+	numbers := db.Distinct(column(changes, func(c CustomerChange) string { return c.ID }))
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
 		queueLockedCustomers(q, tenant, changes, &stored)
 		db.QueueRows(q, &unused, `

@@ -31,7 +31,7 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 	if len(invalid) > 0 {
 		return Count{}, invalid
 	}
-	numbers := distinct(column(checked, func(c Customer) string { return c.ID }))
+	numbers := db.Distinct(column(checked, func(c Customer) string { return c.ID }))
 	var count Count
 	var stored []storedCustomer
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {

@@ -184,11 +184,11 @@ func (b *orderBatch) read(q *pgx.Batch) {
 	db.QueueRows(q, &b.channels, `
 		select identifier, takes_stock, when_short, warehouse_id
 		  from channels
-		 where tenant_id = $1 and identifier = any ($2)`, b.tenant, distinct(channels))
+		 where tenant_id = $1 and identifier = any ($2)`, b.tenant, db.Distinct(channels))
 	if len(customers) > 0 {
-		queueStoredCustomers(q, b.tenant, distinct(customers), &b.customers)
+		queueStoredCustomers(q, b.tenant, db.Distinct(customers), &b.customers)
 	}
-	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
+	queueSoldProducts(q, b.tenant, db.Distinct(skus), &b.products)
 	if b.refusesEach {
 		tenants.QueueQuota(q, b.tenant, &b.quota)
 	}
@@ -359,9 +359,3 @@ func (o *orderRow) resent(existing existingOrder) Result {
 }
 
 const differentContent = "already exists with different content"
-
-// distinct sorts texts and drops duplicates.
-func distinct(texts []string) []string {
-	slices.Sort(texts)
-	return slices.Compact(texts)
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -55,7 +56,7 @@ func (b *orderBatch) queueReferences(q *pgx.Batch, orders []*orderRow) {
 		q.Queue(`
 			insert into channels (tenant_id, identifier, label)
 			select $1, c, c from unnest($2::text[]) c
-			on conflict do nothing`, b.tenant, distinct(channels))
+			on conflict do nothing`, b.tenant, db.Distinct(channels))
 	}
 	queueCustomers(q, b.tenant, changedCustomers(customers, b.customers), b.customers)
 }

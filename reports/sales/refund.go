@@ -77,7 +77,7 @@ func newRefundBatch(tenant tenancy.ID, rows []RefundRow, now time.Time) *refundB
 }
 
 func (b *refundBatch) read(q *pgx.Batch) {
-	numbers := distinct(column(b.rows, func(r *refundRow) string { return r.OrderNumber }))
+	numbers := db.Distinct(column(b.rows, func(r *refundRow) string { return r.OrderNumber }))
 	b.facts.read(q, b.tenant, numbers)
 	b.taken.read(q, b.tenant, numbers)
 	b.locked = false

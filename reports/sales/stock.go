@@ -86,7 +86,7 @@ func (b *orderBatch) queueStock(q *pgx.Batch) (bool, error) {
 	if len(skus) == 0 {
 		return false, nil
 	}
-	ids := column(distinct(skus), func(sku string) int64 { return *products[soldKey{SKU: sku}].ProductID })
+	ids := column(db.Distinct(skus), func(sku string) int64 { return *products[soldKey{SKU: sku}].ProductID })
 	b.stock.QueueLock(q, *b.by, ids, nil)
 	b.queueExisting(q) // the locks may have waited for a request with the same orders, which took the stock
 	return true, nil

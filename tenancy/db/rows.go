@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -91,4 +92,11 @@ func (p *rowPlan) read(values [][]byte, row reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// Distinct returns values sorted and without duplicates, for a parameter that is an array.
+func Distinct[T cmp.Ordered](values []T) []T {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return slices.Compact(values)
 }

@@ -30,6 +30,7 @@ package limits
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -57,12 +58,11 @@ type Limits struct {
 }
 
 type state struct {
-	mu       sync.Mutex
-	limits   [kinds]limit
-	users    map[string]*user // those with a request or a part of a limit, and those that had one lately
-	arrivals uint64
-	// forgotten is when users were last removed.
-	forgotten time.Time
+	mu        sync.Mutex
+	limits    [kinds]limit
+	users     map[string]*user // those with a request or a part of a limit, and those that had one lately
+	arrivals  uint64
+	forgotten time.Time // when users were last removed
 }
 
 // limit is a fair semaphore.
@@ -90,22 +90,19 @@ type waiter struct {
 
 // New returns the limits of an instance with a pool of so many connections.
 func New(pool, cpus int) *Limits {
-	l := &Limits{Wait: 5 * time.Second, state: &state{users: map[string]*user{}}}
-	half := func(size int) limit { return limit{int64(size), int64(size+1) / 2, int64(size) / 2, 0, nil} }
-	l.limits = [kinds]limit{
-		Requests: {size: 2500, share: 256, kept: 500}, // the server has 2,500 client connections
-		Short:    half(max(2, pool/3)),
-		Long:     half(max(2, pool/4)),
-		Memory:   {size: 128 * mib, share: 48 * mib, kept: 32 * mib},
-		Disk:     {size: 2048 * mib, share: 512 * mib, kept: 256 * mib},
-		CPU:      half(max(2, cpus)),
-		Pictures: {size: 1, share: 1},
+	of := func(size, share, kept int) limit {
+		return limit{int64(size), int64(share), int64(kept), int64(size), map[*user]struct{}{}}
 	}
-	l.limits[Short].share = min(l.limits[Short].share, int64(3*cpus+1)/2)
-	for k := range l.limits {
-		l.limits[k].free, l.limits[k].waiting = l.limits[k].size, map[*user]struct{}{}
-	}
-	return l
+	shorts, longs, computing := max(2, pool/3), max(2, pool/4), max(2, cpus)
+	return &Limits{5 * time.Second, &state{users: map[string]*user{}, limits: [kinds]limit{
+		Requests: of(2500, 256, 500), // the server has 2,500 client connections
+		Short:    of(shorts, min((shorts+1)/2, (3*cpus+1)/2), shorts/2),
+		Long:     of(longs, (longs+1)/2, longs/2),
+		Memory:   of(128*mib, 48*mib, 32*mib),
+		Disk:     of(2048*mib, 512*mib, 256*mib),
+		CPU:      of(computing, (computing+1)/2, computing/2),
+		Pictures: of(1, 1, 0),
+	}}}
 }
 
 // fits reports whether a user may have n more now. The caller must hold the mutex, as for serve, next and dequeue.
@@ -155,30 +152,24 @@ func (s *state) serve(k Kind) {
 }
 
 // next returns the waiting user whose turn it is, or nil.
-func (s *state) next(k Kind) (next *user) {
+func (s *state) next(k Kind) *user {
 	l := &s.limits[k]
-	var light *user
-	isBefore := func(u, other *user) bool {
-		return other == nil || cmp.Or(cmp.Compare(u.held[k], other.held[k]),
-			cmp.Compare(u.queues[k][0].number, other.queues[k][0].number)) < 0
+	fits := func(u *user) bool { return l.fits(u, k, u.queues[k][0].n) }
+	delaysOthers := func(u *user) bool { return !u.isPatient && u.held[k]+u.queues[k][0].n <= l.share }
+	first := func(may func(*user) bool) (first *user) {
+		for u := range l.waiting {
+			if may(u) && (first == nil || cmp.Or(cmp.Compare(u.held[k], first.held[k]),
+				cmp.Compare(u.queues[k][0].number, first.queues[k][0].number)) < 0) {
+				first = u
+			}
+		}
+		return first
 	}
-	for u := range l.waiting {
-		n := u.queues[k][0].n
-		fits := l.fits(u, k, n)
-		if !fits && (u.isPatient || u.held[k]+n > l.share) {
-			continue // it does not delay others
-		}
-		if isBefore(u, next) {
-			next = u
-		}
-		if fits && u.isLight(k) && isBefore(u, light) {
-			light = u
-		}
-	}
-	if next != nil && l.fits(next, k, next.queues[k][0].n) {
+	next := first(func(u *user) bool { return fits(u) || delaysOthers(u) })
+	if next == nil || fits(next) {
 		return next
 	}
-	return light
+	return first(func(u *user) bool { return fits(u) && u.isLight(k) })
 }
 
 // dequeue removes the waiter at index i.
@@ -188,68 +179,54 @@ func (s *state) dequeue(u *user, k Kind, i int) {
 	}
 }
 
-// take waits for n until done is closed.
-func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64) (ok bool) {
+// take waits for n until the time, or until done is closed. Without a time it does not wait.
+func (s *state) take(done <-chan struct{}, u *user, k Kind, n int64, until time.Time) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.requests[k]++
-	if l := &s.limits[k]; len(l.waiting) == 0 && l.fits(u, k, n) { // the usual case, which allocates nothing
+	if l := &s.limits[k]; len(l.waiting) == 0 && l.fits(u, k, n) { // the usual case, which needs no waiter
 		l.free, u.held[k] = l.free-n, u.held[k]+n
-		return true
+		return s.releaser(u, k, n), true
 	}
 	if len(u.queues[k]) == maxQueue {
 		u.end(k, 0)
-		return false
+		return nil, false
 	}
 	s.arrivals++
 	w := &waiter{s.arrivals, n, make(chan struct{})}
 	u.queues[k] = append(u.queues[k], w)
 	s.limits[k].waiting[u] = struct{}{}
 	s.serve(k)
-	s.mu.Unlock()
-	select {
-	case <-w.served:
-	case <-done:
+	if wait := time.Until(until); wait > 0 {
+		s.mu.Unlock()
+		select {
+		case <-w.served:
+		case <-done:
+		case <-time.After(wait):
+		}
+		s.mu.Lock()
 	}
-	s.mu.Lock()
 	i := slices.Index(u.queues[k], w)
-	if i >= 0 {
-		s.dequeue(u, k, i)
-		u.end(k, 0)
-		s.serve(k) // the next one may need less
+	if i < 0 {
+		return s.releaser(u, k, n), true
 	}
-	return i < 0
+	s.dequeue(u, k, i)
+	u.end(k, 0)
+	s.serve(k) // the next one may need less
+	return nil, false
 }
 
-func (s *state) release(u *user, k Kind, n int64, taken time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.limits[k].free += n
-	u.held[k] -= n
-	u.end(k, time.Since(taken))
-	s.serve(k)
-}
-
-// enter returns the user of one ticket more.
-func (s *state) enter(name string, isPatient bool) *user {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.users[name]
-	if u == nil {
-		s.forget()
-		u = &user{isPatient: isPatient}
-		s.users[name] = u
+// releaser returns a function that releases what the user has taken now.
+func (s *state) releaser(u *user, k Kind, n int64) func() {
+	taken := time.Now()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.limits[k].free += n
+		u.held[k] -= n
+		u.end(k, time.Since(taken))
+		s.serve(k)
 	}
-	u.tickets++
-	return u
-}
-
-// leave ends a ticket.
-func (s *state) leave(u *user) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u.tickets--
-	u.left = time.Now()
 }
 
 // forget removes users that have had no request lately and hold nothing. A spool can hold disk after its ticket belongs
@@ -259,9 +236,7 @@ func (s *state) forget() {
 		return
 	}
 	s.forgotten = time.Now()
-	for name, u := range s.users {
-		if u.tickets == 0 && u.held == [kinds]int64{} && time.Since(u.left) >= lately {
-			delete(s.users, name)
-		}
-	}
+	maps.DeleteFunc(s.users, func(_ string, u *user) bool {
+		return u.tickets == 0 && u.held == [kinds]int64{} && time.Since(u.left) >= lately
+	})
 }

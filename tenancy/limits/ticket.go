@@ -2,8 +2,8 @@ package limits
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -18,8 +18,7 @@ import (
 const scope = "github.com/storeroom/storeroom/tenancy/limits"
 
 var (
-	tracer = otel.Tracer(scope)
-	meter  = otel.Meter(scope)
+	tracer, meter = otel.Tracer(scope), otel.Meter(scope)
 
 	// Creating these instruments cannot fail: the names are valid.
 	active, _ = meter.Int64UpDownCounter("storeroom.work.active", metric.WithUnit("{request}"),
@@ -28,21 +27,7 @@ var (
 		metric.WithDescription("Requests that wait because their user's share of a resource is in use, by class."))
 	refusals, _ = meter.Int64Counter("storeroom.work.refused", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests that were refused because their user's share of a resource was in use, by class."))
-
-	attributes = map[Class]metric.MeasurementOption{}
-	now        = make(chan struct{}) // the end of a wait that does not begin
-	errWaited  = errors.New("waited too long")
 )
-
-func init() {
-	close(now)
-	for _, c := range []Class{
-		Read, Write, Page, Settings, Unauthenticated, Upload, Feed, Picture, Report, Bulk, Plan,
-		Export, ReportExport, Archive,
-	} {
-		attributes[c] = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.work.kind", string(c))))
-	}
-}
 
 // Class is a kind of request. It labels metrics; users do not, because there are thousands.
 type Class string
@@ -56,20 +41,15 @@ const (
 	Export, ReportExport, Archive                Class = "export", "report_export", "archive"
 )
 
+func (c Class) label() metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String("storeroom.work.kind", string(c)))
+}
+
 // Reads reports whether requests of the class only read rows of their tenant.
 func (c Class) Reads() bool { return slices.Contains([]Class{Read, Report, Export, ReportExport}, c) }
 
 // Streams reports whether requests of the class run until their client has read the response.
-func (c Class) Streams() bool { return c == Picture || c.isDownload() }
-
-func (c Class) isDownload() bool { return slices.Contains([]Class{Export, ReportExport, Archive}, c) }
-
-func (c Class) connection() Kind {
-	if slices.Contains([]Class{Report, Bulk, Plan}, c) || c.isDownload() {
-		return Long
-	}
-	return Short
-}
+func (c Class) Streams() bool { return slices.Contains([]Class{Export, ReportExport, Archive}, c) }
 
 // Ticket is the access of one request to the limits. A nil Ticket has no limits; commands and periodic tasks use it.
 // A function that releases must be called once.
@@ -98,48 +78,54 @@ func FromContext(ctx context.Context) *Ticket {
 	return t
 }
 
-// Enter returns the ticket of a request. It does not wait. The caller must close the ticket.
-func (l *Limits) Enter(user string, c Class) *Ticket {
+// Enter returns the ticket of a request of the user with that name. It does not wait. The caller must close the ticket.
+func (l *Limits) Enter(name string, c Class) *Ticket {
 	isPatient := c == Archive || c == Plan
 	if isPatient || c == Settings || c == Feed {
-		user += " " + string(c)
+		name += " " + string(c)
 	}
-	return &Ticket{Class: c, limits: l, user: l.enter(user, isPatient)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.users[name]
+	if u == nil {
+		l.forget()
+		u = &user{isPatient: isPatient}
+		l.users[name] = u
+	}
+	u.tickets++
+	return &Ticket{Class: c, limits: l, user: u}
 }
 
 // Close ends the request and its ticket.
 func (t *Ticket) Close() {
 	t.Finish()
-	t.limits.leave(t.user)
+	t.limits.mu.Lock()
+	defer t.limits.mu.Unlock()
+	t.user.tickets--
+	t.user.left = time.Now()
 }
 
-// Start waits until the request may run.
+// Start waits until the request may run. No other method may run meanwhile.
 func (t *Ticket) Start(ctx context.Context) error {
-	limited := ctx
-	release, ok := t.Try(Requests, 1)
-	var err error
-	if !ok {
-		var cancel context.CancelFunc
-		limited, cancel = t.withLimit(ctx, Requests) // of both waits
-		defer cancel()
-		if release, err = t.Take(limited, Requests, 1); err != nil {
-			return err
-		}
+	until := t.waitsUntil(Requests) // for both waits
+	release, err := t.take(ctx, Requests, 1, until)
+	if err != nil {
+		return err
 	}
-	active.Add(ctx, 1, attributes[t.Class])
-	held := []func(){release, func() { active.Add(context.WithoutCancel(ctx), -1, attributes[t.Class]) }}
+	label := t.Class.label()
+	active.Add(ctx, 1, label)
+	t.held = []func(){release, func() { active.Add(context.WithoutCancel(ctx), -1, label) }}
 	switch {
 	case t.Class == Read || t.Class == Report:
-		release, err = t.Connection(limited)
-	case t.Class.isDownload():
-		release, err = t.Take(limited, Memory, mib) // for its buffers and its compressor
+		release, err = t.connect(ctx, until)
+	case t.Class.Streams():
+		release, err = t.take(ctx, Memory, mib, until) // for its buffers and its compressor
+	default:
+		return nil
 	}
-	if err == nil && (t.Class.Reads() || t.Class.isDownload()) {
-		held = append(held, release)
+	if err == nil {
+		t.held = append(t.held, release)
 	}
-	t.mu.Lock()
-	t.held = append(t.held, held...)
-	t.mu.Unlock()
 	return err
 }
 
@@ -154,11 +140,9 @@ func (t *Ticket) Finish() {
 	}
 }
 
-// Exchange ends a request, and waits until it may run for another user and class. No other method may run meanwhile.
+// Exchange ends a request, and waits until it may run for another user and class. As for Start, no other method may
+// run meanwhile.
 func (t *Ticket) Exchange(ctx context.Context, user string, c Class) error {
-	if t == nil {
-		return nil
-	}
 	t.Close()
 	next := t.limits.Enter(user, c)
 	t.Class, t.user = next.Class, next.user
@@ -170,23 +154,29 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
+	return t.connect(ctx, t.waitsUntil(Short))
+}
+
+func (t *Ticket) connect(ctx context.Context, until time.Time) (release func(), err error) {
+	k := Short
+	if slices.Contains([]Class{Report, Bulk, Plan}, t.Class) || t.Class.Streams() {
+		k = Long
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock() // other goroutines of the request wait for this one
 	if t.connections == 0 {
-		if t.connection, err = t.Take(ctx, t.Class.connection(), 1); err != nil {
+		if t.connection, err = t.take(ctx, k, 1, until); err != nil {
 			return nil, err
 		}
 	}
 	t.connections++
-	return t.endConnection, nil
-}
-
-func (t *Ticket) endConnection() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.connections--; t.connections == 0 {
-		t.connection()
-	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.connections--; t.connections == 0 {
+			t.connection()
+		}
+	}, nil
 }
 
 // maxRows is how many bytes of rows count. Each counts as workFactor bytes, because rows are encoded, and bodies are in
@@ -212,17 +202,17 @@ func (t *Ticket) Rows(bytes int64) error {
 	return nil
 }
 
-// withLimit ends a wait, unless it is of a plan. Requests that came together are not refused together: their next tries
-// would come together, too.
-func (t *Ticket) withLimit(ctx context.Context, k Kind) (context.Context, context.CancelFunc) {
+// waitsUntil returns the end of a wait that begins. Requests that came together are not refused together: their next
+// tries would come together, too.
+func (t *Ticket) waitsUntil(k Kind) time.Time {
 	wait := t.limits.Wait - rand.N(t.limits.Wait/5+1)
 	switch {
 	case t.Class == Plan:
-		return context.WithCancel(ctx)
+		wait = math.MaxInt64 // without an end
 	case k == Pictures:
 		wait *= 6
 	}
-	return context.WithTimeoutCause(ctx, wait, errWaited)
+	return time.Now().Add(wait)
 }
 
 // Take waits for n of a limit, or for the share if n is more.
@@ -230,22 +220,22 @@ func (t *Ticket) Take(ctx context.Context, k Kind, n int64) (release func(), err
 	if t == nil {
 		return func() {}, nil
 	}
-	n = min(n, t.limits.limits[k].share)
+	return t.take(ctx, k, min(n, t.limits.limits[k].share), t.waitsUntil(k))
+}
+
+func (t *Ticket) take(ctx context.Context, k Kind, n int64, until time.Time) (release func(), err error) {
 	if release, ok := t.Try(k, n); ok {
 		return release, nil
 	}
-	limited, cancel := t.withLimit(ctx, k)
-	defer cancel()
-	waiting.Add(ctx, 1, attributes[t.Class])
-	defer waiting.Add(ctx, -1, attributes[t.Class])
+	waiting.Add(ctx, 1, t.Class.label())
+	defer waiting.Add(ctx, -1, t.Class.label())
 	defer Waited(ctx, names[k], time.Now())
-	u := t.user
+	release, ok := t.limits.take(ctx.Done(), t.user, k, n, until)
 	switch {
-	case t.limits.take(limited.Done(), u, k, n):
-		taken := time.Now()
-		return func() { t.limits.release(u, k, n, taken) }, nil
-	case limited.Err() != nil && context.Cause(limited) != errWaited:
-		return nil, limited.Err() // the caller has given up
+	case ok:
+		return release, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err() // the caller has given up
 	}
 	return nil, t.Refused(k)
 }
@@ -255,13 +245,12 @@ func (t *Ticket) Try(k Kind, n int64) (release func(), ok bool) {
 	if t == nil {
 		return func() {}, true
 	}
-	u, taken := t.user, time.Now()
-	return func() { t.limits.release(u, k, n, taken) }, t.limits.take(now, u, k, n)
+	return t.limits.take(nil, t.user, k, n, time.Time{})
 }
 
 // Refused counts a refusal and returns its error.
 func (t *Ticket) Refused(k Kind) error {
-	refusals.Add(context.Background(), 1, attributes[t.Class])
+	refusals.Add(context.Background(), 1, t.Class.label())
 	return fmt.Errorf("%w: %s", ErrBusy, names[k])
 }
 

@@ -1,11 +1,11 @@
-package imports_test
+package spool_test
 
 import (
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
 func TestPartsOfAForm(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPartsOfAForm(t *testing.T) {
 		{"many parts", strings.Repeat(part, 200), 100, "the form has too many parts"},
 	} {
 		for _, reads := range []bool{true, false} {
-			form, parts := imports.NewForm(strings.NewReader(test.body+"--x--\r\n"), "x"), 0
+			form, parts := spool.NewForm(strings.NewReader(test.body+"--x--\r\n"), "x"), 0
 			part, err := form.NextPart()
 			for ; err == nil; part, err = form.NextPart() {
 				if parts++; reads {
