@@ -135,9 +135,9 @@ type Job struct {
 	attempts int
 	id       [16]byte
 	begins   context.Context
-	due      chan struct{} // of its group
-	slot     chan struct{} // group.slots, or group.long after Extend
-	long     chan struct{} // nil without other tenants
+	due      chan struct{} // wakes Kind.run
+	slot     chan struct{} // of jobs that take a turn, or long after Extend
+	long     chan struct{} // nil in Drain, which has no other jobs
 }
 
 // IsStopping reports whether the job should end soon.
@@ -222,7 +222,8 @@ func (k Kind) Drain(ctx context.Context) (failed error) {
 	}
 }
 
-// claim leases the next tenant that is due since a delay, or returns nil. If it cannot reach all nodes of a cluster, it also returns an error.
+// claim leases the next tenant that has been due for a delay, or returns nil. If it cannot reach all nodes of a cluster,
+// it also returns an error.
 func (k Kind) claim(begins context.Context, delay time.Duration) (*Job, error) {
 	ctx, cancel := context.WithTimeout(begins, queryTimeout)
 	defer cancel()
