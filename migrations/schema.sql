@@ -4615,9 +4615,11 @@ begin
              where %s
                and not exists (select from tenants_with_work w where w.task = %1$L and w.tenant_id = t.id)
              limit 100$query$, of_task, is_due);
-    elsif of_task = 'webhooks' then -- a transaction that began before the migration queues them for the previous release
-        with taken as (
-            delete from due_webhooks d returning d.tenant_id, d.at
+    elsif of_task = 'webhooks' and pg_try_advisory_xact_lock(hashtextextended('due_webhooks', 0)) then
+        with taken as ( -- the queue of the previous release; transactions that began before migrate still write it
+            delete from due_webhooks d
+             where d.tenant_id in (select q.tenant_id from due_webhooks q order by q.at limit 1000)
+         returning d.tenant_id, d.at
         )
         insert into tenants_with_work (tenant_id, task, due)
         select t.tenant_id, of_task, min(t.at) from taken t group by t.tenant_id;

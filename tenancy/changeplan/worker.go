@@ -46,8 +46,8 @@ func (s *Store) Worker() jobs.Kind {
 	}
 }
 
-// takeTurn works on a claimed plan for a turn, in a trace of its own, and logs its failure. It returns when the tenant may
-// have the next turn.
+// takeTurn works on a claimed plan for a turn, in a trace of its own, and logs its failure. It returns when the tenant
+// may have the next turn.
 func (s *Store) takeTurn(ctx context.Context, job *jobs.Job, plan int64) (again time.Duration) {
 	tenant := job.Tenant
 	ctx, span := s.startTurn(ctx, tenant, plan)

@@ -135,16 +135,16 @@ type Job struct {
 	attempts int
 	id       [16]byte
 	begins   context.Context
-	due      chan struct{} // of its group
-	slot     chan struct{} // group.slots, or group.long after Extend
-	long     chan struct{} // nil without other tenants
+	due      chan struct{} // wakes Kind.run
+	slot     chan struct{} // of jobs that take a turn, or long after Extend
+	long     chan struct{} // nil in Drain, which has no other jobs
 }
 
 // IsStopping reports whether the job should end soon.
 func (j *Job) IsStopping() bool { return j.begins.Err() != nil }
 
-// Extend lets a job take longer than a turn, beside as many other jobs as before. It returns false if there are too many
-// such jobs already. Then the job ends, and begins again later.
+// Extend lets a job take longer than a turn, beside as many other jobs as before. It returns false if there are too
+// many such jobs already. Then the job ends, and begins again later.
 func (j *Job) Extend() bool {
 	if j.slot == j.long {
 		return true
@@ -162,8 +162,8 @@ func (j *Job) Extend() bool {
 // Run works until ctx ends.
 func (k Kind) Run(ctx context.Context, logger *slog.Logger) { k.run(ctx, ctx, logger) }
 
-// run begins with two slots for jobs, and adds two each second, so that instances do not begin everything at once. Between
-// two polls it visits a tenant once, however many statements queue it, unless the job wants to continue at once.
+// run begins with two slots for jobs, and adds two each second, so that instances do not begin everything at once.
+// Between two polls it visits a tenant once, however many statements queue it, unless the job wants to continue at once.
 func (k Kind) run(ctx, begins context.Context, logger *slog.Logger) {
 	queue := db.Problems{Begins: "background work waits", Ends: "background work continues"}
 	tenants := db.Problems{Begins: "background work fails", Ends: "background work succeeds again"}
@@ -222,7 +222,8 @@ func (k Kind) Drain(ctx context.Context) (failed error) {
 	}
 }
 
-// claim leases the next tenant that is due since a delay, or returns nil. If it cannot reach all nodes of a cluster, it also returns an error.
+// claim leases the next tenant that has been due for a delay, or returns nil. If it cannot reach all nodes of a
+// cluster, it also returns an error.
 func (k Kind) claim(begins context.Context, delay time.Duration) (*Job, error) {
 	ctx, cancel := context.WithTimeout(begins, queryTimeout)
 	defer cancel()

@@ -91,8 +91,8 @@ type candidate struct {
 	Changed     time.Duration  // since a request changed it
 }
 
-// claim leases the endpoint of a tenant that waits for the longest time, or returns nil. It also returns when the tenant
-// is due again. The caller has the tenant, so no other worker claims its endpoints meanwhile.
+// claim leases the endpoint of a tenant that waits for the longest time, or returns nil. It also returns when the
+// tenant is due again. The caller has the tenant, so no other worker claims its endpoints meanwhile.
 func (s *Store) claim(ctx context.Context, tenant tenancy.ID) (c *claim, again time.Duration, err error) {
 	var found []candidate
 	var newest []feed.Cursor
@@ -176,10 +176,10 @@ func (s *Store) takeFailing() bool {
 	}
 }
 
-// choose returns the endpoint that gets a worker, or nil, those whose maker has expired, and when the tenant is due again.
-// An endpoint is due at its next attempt, or before if it has not failed and the newest change is after its position. A
-// transaction that began before an endpoint was active does not queue the tenant when it commits, so the tenant is due
-// again a minute after a change of the endpoint.
+// choose returns the endpoint that gets a worker, or nil, those whose maker has expired, and when the tenant is due
+// again. An endpoint is due at its next attempt, or before if it has not failed and the newest change is after its
+// position. A transaction that began before an endpoint was active does not queue the tenant when it commits, so the
+// tenant is due again a minute after a change of the endpoint.
 func choose(
 	tenant tenancy.ID, found []candidate, newest feed.Cursor, takeFailing func() bool,
 ) (chosen *candidate, expired []int64, again time.Duration) {
