@@ -830,11 +830,13 @@ create table unpacked_sums (
     tenant_id bigint not null,
     month     date not null,
     block     integer not null,
+    is_kept   boolean not null default false,
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table unpacked_sums is 'Rows of packed_sums to pack again and, with block -1, months of monthly_sums to add up again. Each transaction that changes sums inserts its own rows, so that none waits for another; pack_product_sums deletes those that it sees.';
+comment on table unpacked_sums is 'Marks of derived rows that are out of date: blocks of packed_sums, with block -1 months of monthly_sums, and with block -2 days of packed_customers, which month has. Each transaction that changes sales inserts its own marks, so that none waits for another; pack_sums deletes those that it sees.';
+comment on column unpacked_sums.is_kept is 'The month has so few sums that reports always compute them.';
 CREATE INDEX unpacked_sums_month ON unpacked_sums USING btree (tenant_id, month, block);
-CREATE TRIGGER queue_task AFTER INSERT ON unpacked_sums REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_product_sums');
+CREATE TRIGGER queue_task AFTER INSERT ON unpacked_sums REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_sums');
 alter table unpacked_sums alter tenant_id set statistics 0, alter month set statistics 0;
 alter table unpacked_sums enable row level security, force row level security;
 create policy tenant on unpacked_sums for all to public
@@ -914,9 +916,9 @@ create table unpacked_customers (
     day       date not null,
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table unpacked_customers is 'Rows of packed_customers to pack again. Each transaction that changes sales inserts its own rows, so that none waits for another; pack_customers deletes those that it sees.';
+comment on table unpacked_customers is 'Days of packed_customers that are out of date, for instances of the previous release. A trigger copies each to unpacked_sums.';
 CREATE INDEX unpacked_customers_day ON unpacked_customers USING btree (tenant_id, day);
-CREATE TRIGGER queue_task AFTER INSERT ON unpacked_customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_customers');
+CREATE TRIGGER mark_days AFTER INSERT ON unpacked_customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION mark_days();
 alter table unpacked_customers alter tenant_id set statistics 0, alter day set statistics 0;
 alter table unpacked_customers enable row level security, force row level security;
 create policy tenant on unpacked_customers for all to public
@@ -2184,94 +2186,10 @@ revoke execute on function unpack_product_sums() from public;
 CREATE OR REPLACE FUNCTION public.pack_product_sums(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, changed integer)
  LANGUAGE plpgsql
- SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-declare
-    before text := coalesce(current_setting('app.tenant_id', true), '');
-    row record;
 begin
-    changed := 0;
-    tenant := after_tenant;
-    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
-        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_product_sums', tenant) end;
-        exit when tenant is null;
-        perform set_config('app.tenant_id', tenant::text, true);
-        delete from tenants_with_work w
-         where w.task = 'pack_product_sums'
-           and w.tenant_id = tenant
-           and w.worker is null
-           and not exists (select from unpacked_sums u where u.tenant_id = tenant);
-        continue when found;
-        if after_tenant < 0 then
-            perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
-        end if;
-        continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
-        for row in
-            select distinct u.month, u.block
-              from unpacked_sums u
-             where u.tenant_id = tenant
-             limit max_rows
-        loop
-            begin
-                if row.block = -1 then
-                    delete from monthly_sums m
-                     where m.tenant_id = tenant and m.kind in (2, 3) and m.month = row.month;
-                    with unmarked as (
-                        delete from unpacked_sums u
-                         where u.tenant_id = tenant and u.month = row.month and u.block = -1
-                    )
-                    insert into monthly_sums
-                           (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
-                            tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue,
-                            refunded_revenue_without_cost, units_returned, returned_cost)
-                    select tenant, r.kind, row.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
-                           sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
-                           sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost),
-                           sum(r.refunded_revenue), sum(r.refunded_revenue_without_cost), sum(r.units_returned),
-                           sum(r.returned_cost)
-                      from sales_rollups r
-                     where r.tenant_id = tenant
-                       and r.kind in (2, 3)
-                       and r.day >= row.month
-                       and r.day < (row.month + interval '1 month')::date
-                     group by r.kind, r.key;
-                else
-                    with packed as (
-                        delete from unpacked_sums u
-                         where u.tenant_id = tenant and u.month = row.month and u.block = row.block
-                    )
-                    insert into packed_sums
-                           (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost,
-                            refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
-                    select tenant, row.month, row.block, s.*
-                      from product_block(tenant, row.month, row.block) s
-                        on conflict (tenant_id, month, block) do update
-                       set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
-                           revenue = excluded.revenue, cost = excluded.cost,
-                           revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds,
-                           refunded_revenue = excluded.refunded_revenue,
-                           refunded_revenue_without_cost = excluded.refunded_revenue_without_cost,
-                           units_returned = excluded.units_returned, returned_cost = excluded.returned_cost;
-                end if;
-                changed := changed + 1;
-            exception when numeric_value_out_of_range then
-                null; -- The mark stays, and reports of the month fail with the same error.
-            end;
-        end loop;
-        with seen as (
-            delete from tenants_with_work w
-             where w.task = 'pack_product_sums' and w.tenant_id = tenant and w.worker is null
-        )
-        insert into tenants_with_work (tenant_id, task)
-        select tenant, 'pack_product_sums'
-         where exists (select from unpacked_sums u where u.tenant_id = tenant);
-        exit when changed > 0;
-    end loop;
-    perform set_config('app.tenant_id', before, true);
-    if tenant is not null then
-        return next;
-    end if;
+    return query select * from pack_sums(after_tenant, max_rows);
 end $function$;
 revoke execute on function pack_product_sums(bigint,integer) from public;
 grant execute on function pack_product_sums(bigint,integer) to storeroom_runtime;
@@ -2357,66 +2275,10 @@ grant execute on function customer_sales(bigint,timestamptz,timestamptz) to stor
 CREATE OR REPLACE FUNCTION public.pack_customers(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, changed integer)
  LANGUAGE plpgsql
- SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-declare
-    before text := coalesce(current_setting('app.tenant_id', true), '');
-    row record;
 begin
-    changed := 0;
-    tenant := after_tenant;
-    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
-        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_customers', tenant) end;
-        exit when tenant is null;
-        perform set_config('app.tenant_id', tenant::text, true);
-        delete from tenants_with_work w
-         where w.task = 'pack_customers'
-           and w.tenant_id = tenant
-           and w.worker is null
-           and not exists (select from unpacked_customers u where u.tenant_id = tenant);
-        continue when found;
-        if after_tenant < 0 then
-            perform pg_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
-        end if;
-        continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
-        for row in
-            select distinct u.day
-              from unpacked_customers u
-             where u.tenant_id = tenant
-             limit max_rows
-        loop
-            begin
-                with packed as (
-                    delete from unpacked_customers u
-                     where u.tenant_id = tenant and u.day = row.day
-                )
-                insert into packed_customers
-                       (tenant_id, day, customer_ids, revenue, placed_at, refunded_ids, refunds, guests)
-                select tenant, row.day, s.*
-                  from customer_sales(tenant, row.day::timestamp at time zone 'UTC',
-                                      (row.day + 1)::timestamp at time zone 'UTC') s
-                    on conflict (tenant_id, day) do update
-                   set customer_ids = excluded.customer_ids, revenue = excluded.revenue, placed_at = excluded.placed_at,
-                       refunded_ids = excluded.refunded_ids, refunds = excluded.refunds, guests = excluded.guests;
-                changed := changed + 1;
-            exception when numeric_value_out_of_range then
-                null; -- The mark stays, and reports of the day fail with the same error.
-            end;
-        end loop;
-        with seen as (
-            delete from tenants_with_work w
-             where w.task = 'pack_customers' and w.tenant_id = tenant and w.worker is null
-        )
-        insert into tenants_with_work (tenant_id, task)
-        select tenant, 'pack_customers'
-         where exists (select from unpacked_customers u where u.tenant_id = tenant);
-        exit when changed > 0;
-    end loop;
-    perform set_config('app.tenant_id', before, true);
-    if tenant is not null then
-        return next;
-    end if;
+    return query select * from pack_sums(after_tenant, max_rows);
 end $function$;
 revoke execute on function pack_customers(bigint,integer) from public;
 grant execute on function pack_customers(bigint,integer) to storeroom_runtime;
@@ -4205,6 +4067,16 @@ AS $function$
 $function$;
 revoke execute on function has_worker(text,bigint) from public;
 
+CREATE OR REPLACE FUNCTION public.mark_days()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into public.unpacked_sums (tenant_id, month, block) select n.tenant_id, n.day, -2 from new_rows n;
+    return null;
+end $function$;
+revoke execute on function mark_days() from public;
+
 CREATE OR REPLACE FUNCTION public.move_work(of_task text, of_tenant bigint, by_worker uuid, to_state text, seconds double precision)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4225,6 +4097,125 @@ begin
 end $function$;
 revoke execute on function move_work(text,bigint,uuid,text,double precision) from public;
 grant execute on function move_work(text,bigint,uuid,text,double precision) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.pack_sums(after_tenant bigint, max_rows integer, few integer DEFAULT 100)
+ RETURNS TABLE(tenant bigint, changed integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    mark record;
+begin
+    changed := 0;
+    tenant := after_tenant;
+    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
+        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_sums', tenant) end;
+        exit when tenant is null;
+        perform set_config('app.tenant_id', tenant::text, true);
+        delete from tenants_with_work w
+         where w.task = 'pack_sums'
+           and w.tenant_id = tenant
+           and w.worker is null
+           and not exists (select from unpacked_sums u where u.tenant_id = tenant and not u.is_kept);
+        continue when found;
+        if after_tenant < 0 then
+            perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
+        end if;
+        continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
+        for mark in
+            select distinct u.month, u.block
+              from unpacked_sums u
+             where u.tenant_id = tenant and not u.is_kept
+             limit max_rows
+        loop
+            begin
+                case mark.block
+                when -2 then
+                    delete from packed_customers p where p.tenant_id = tenant and p.day = mark.month;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = mark.month and u.block = mark.block
+                    ), of_previous_release as (
+                        delete from unpacked_customers u where u.tenant_id = tenant and u.day = mark.month
+                    )
+                    insert into packed_customers
+                           (tenant_id, day, customer_ids, revenue, placed_at, refunded_ids, refunds, guests)
+                    select tenant, mark.month, s.*
+                      from customer_sales(tenant, mark.month::timestamp at time zone 'UTC',
+                                          (mark.month + 1)::timestamp at time zone 'UTC') s;
+                when -1 then
+                    delete from monthly_sums m where m.tenant_id = tenant and m.kind in (2, 3) and m.month = mark.month;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = mark.month and u.block = mark.block
+                    ), few_sums as materialized (
+                        select count(*) < few as is_true
+                          from (
+                               select from sales_rollups r
+                                where r.tenant_id = tenant and r.kind in (2, 3)
+                                  and r.day >= mark.month and r.day < (mark.month + interval '1 month')::date
+                                limit few
+                               ) r
+                    ), kept as (
+                        insert into unpacked_sums (tenant_id, month, block, is_kept)
+                        select tenant, mark.month, mark.block, true from few_sums where is_true
+                    )
+                    insert into monthly_sums
+                           (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
+                            tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue,
+                            refunded_revenue_without_cost, units_returned, returned_cost)
+                    select tenant, r.kind, mark.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
+                           sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
+                           sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost),
+                           sum(r.refunded_revenue), sum(r.refunded_revenue_without_cost), sum(r.units_returned),
+                           sum(r.returned_cost)
+                      from sales_rollups r
+                     where r.tenant_id = tenant
+                       and r.kind in (2, 3)
+                       and r.day >= mark.month
+                       and r.day < (mark.month + interval '1 month')::date
+                       and not (select is_true from few_sums)
+                     group by r.kind, r.key;
+                else
+                    delete from packed_sums p
+                     where p.tenant_id = tenant and p.month = mark.month and p.block = mark.block;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = mark.month and u.block = mark.block
+                    ), sums as materialized (
+                        select * from product_block(tenant, mark.month, mark.block)
+                    ), kept as (
+                        insert into unpacked_sums (tenant_id, month, block, is_kept)
+                        select tenant, mark.month, mark.block, true from sums s where length(s.sold_ids) < 8 * few
+                    )
+                    insert into packed_sums
+                           (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost,
+                            refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
+                    select tenant, mark.month, mark.block, s.* from sums s where length(s.sold_ids) >= 8 * few;
+                end case;
+                changed := changed + 1;
+            exception when numeric_value_out_of_range then
+                null; -- The mark stays, and reports of the month or the day fail with the same error.
+            end;
+        end loop;
+        with seen as (
+            delete from tenants_with_work w
+             where w.task = 'pack_sums' and w.tenant_id = tenant and w.worker is null
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'pack_sums'
+         where exists (select from unpacked_sums u where u.tenant_id = tenant and not u.is_kept);
+        exit when changed > 0;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+    if tenant is not null then
+        return next;
+    end if;
+end $function$;
+revoke execute on function pack_sums(bigint,integer,integer) from public;
+grant execute on function pack_sums(bigint,integer,integer) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.products_deleted()
  RETURNS trigger

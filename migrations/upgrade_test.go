@@ -260,7 +260,7 @@ func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const pack = `select pack_product_sums(id - 1, 100) from tenants`
+	const pack, packAfter = `select pack_product_sums(id - 1, 100) from tenants`, `select pack_sums(-id, 100, 1) from tenants`
 	for _, exec := range []struct {
 		conn *pgx.Conn
 		sql  string
@@ -273,7 +273,7 @@ func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got string
-	if _, err := reader.Exec(t.Context(), pack); err != nil {
+	if _, err := reader.Exec(t.Context(), packAfter); err != nil {
 		t.Fatal(err)
 	}
 	if err := reader.QueryRow(t.Context(), `

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy/db"
 )
 
@@ -60,7 +61,8 @@ var (
 func hasRow(s Sums) bool { return s.Items > 0 || s.Returned() }
 
 // productScan adds up the sales of every product in some ranges. PostgreSQL sends the packed sums of months, and packs
-// the lines of days to add or subtract, at most blockSize in a row; grouping them in PostgreSQL would take longer. The
+// the rollups of marked months and the lines of days to add or subtract, at most blockSize in a row; grouping them in
+// PostgreSQL would take longer. The
 // memory of a scan grows only with the number of products that have several rows in sold_products.
 type productScan struct {
 	ranges []Range
@@ -90,27 +92,26 @@ const firstIDsSQL = `
 
 const packedMonthsSQL = `
 		select {range} as range, p.block, p.sold_ids, {sums}
-		  from packed_sums p
-		 where p.tenant_id = $1
-		   and p.month >= {from}
-		   and p.month <= {to}
-		   and not exists (
-		       select
-		         from unpacked_sums u
-		        where u.tenant_id = $1
-		          and (u.month, u.block) = (p.month, p.block)
-		          and u.month >= {from}
-		          and u.month <= {to})
-		 union all
-		select {range}, u.block, s.sold_ids, {new_sums}
-		  from (
-		       select distinct month, block
-		         from unpacked_sums
-		        where tenant_id = $1 and month >= {from} and month <= {to} and block >= 0
-		       ) u
-		 cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s`
+		  from {rows}`
 
-const packedDaysSQL = `
+// markedMonthsSQL selects the rollups of marked blocks.
+const markedMonthsSQL = `
+		select r.*
+		  from (
+		       {marks}
+		       ) u
+		 cross join lateral (
+		       select key, {columns}
+		         from sales_rollups
+		        where tenant_id = $1
+		          and kind = {kind}
+		          and day = u.month
+		          and channel = ''
+		          and key >= u.block::bigint * {block_size}
+		          and key < (u.block + 1)::bigint * {block_size}
+		       offset 0) r`
+
+const packedSalesSQL = `
 		select {range} as range, (key / {block_size})::int as block, string_agg(int8send(key), ''), {packed_sums}
 		  from (
 		       select *, row_number() over () / {block_size} as part
@@ -147,26 +148,29 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 		return strings.Join(list, ", ")
 	}
 	fragments := map[string]string{
-		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`),
-		"new_sums": each(`s.{}`),
+		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`), "columns": each(`{}`),
+		"kind": sums.ByProduct.SQL(), "rows": sums.PackedSums.Rows, "marks": sums.PackedSums.Marks,
 	}
 	months, added, removed := r.nearMonths(b.today())
 	if b.factsOnly {
 		months, added, removed = nil, []Range{r}, nil
 	}
+	pack := func(sales, sum string) {
+		fragments["sales"], fragments["packed_sums"] = sales, each(`string_agg(int8send(`+sum+`), '') as {}`)
+		parts = append(parts, fill(packedSalesSQL, fragments))
+	}
+	days := func(ranges []Range, sum string) {
+		for _, r := range ranges {
+			pack(groupQuery{Range: r, key: product, eachLine: true}.facts(args, b.zone), sum)
+		}
+	}
 	if months != nil {
 		fragments["from"], fragments["to"] = args.add(months.From), args.add(months.To)
 		parts = append(parts, fill(packedMonthsSQL, fragments))
+		pack(fill(markedMonthsSQL, fragments), `{}`)
 	}
-	days := func(ranges []Range, packed string) {
-		fragments["packed_sums"] = each(packed)
-		for _, r := range ranges {
-			fragments["sales"] = groupQuery{Range: r, key: product, eachLine: true}.facts(args, b.zone)
-			parts = append(parts, fill(packedDaysSQL, fragments))
-		}
-	}
-	days(added, `string_agg(int8send({}), '') as {}`)
-	days(removed, `string_agg(int8send(-{}), '') as {}`)
+	days(added, `{}`)
+	days(removed, `-{}`)
 	return parts
 }
 

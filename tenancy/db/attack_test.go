@@ -88,9 +88,9 @@ insert into sales_rollups
 values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450),
        (:tenant, 2, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450),
        (:tenant, 4, '2026-03-01', '', 1, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
-select pack_product_sums(:tenant - 1, 2);
+select pack_sums(:tenant - 1, 2, 1);
 insert into unpacked_sums (tenant_id, month, block) values (:tenant, '2026-03-01', 0);
-select pack_customers(:tenant - 1, 1);
+select pack_sums(:tenant - 1, 1, 1);
 insert into unpacked_customers (tenant_id, day) values (:tenant, '2026-03-01');
 insert into unused_media (tenant_id, due, file) values (:tenant, now() + interval '1 hour', 'FILE.jpg');
 insert into media_totals (tenant_id, bytes) values (:tenant, 1);
