@@ -4106,6 +4106,7 @@ CREATE OR REPLACE FUNCTION public.pack_sums(after_tenant bigint, max_rows intege
 AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
+    retry interval := '0';
     mark record;
 begin
     changed := 0;
@@ -4128,8 +4129,8 @@ begin
             select distinct u.month, u.block
               from unpacked_sums u
              where u.tenant_id = tenant and not u.is_kept
-             limit max_rows
         loop
+            exit when changed = max_rows;
             begin
                 case mark.block
                 when -2 then
@@ -4151,7 +4152,7 @@ begin
                         delete from unpacked_sums u
                          where u.tenant_id = tenant and u.month = mark.month and u.block = mark.block
                     ), few_sums as materialized (
-                        select count(*) < few as is_true
+                        select count(*) between 1 and few - 1 as is_true
                           from (
                                select from sales_rollups r
                                 where r.tenant_id = tenant and r.kind in (2, 3)
@@ -4188,24 +4189,26 @@ begin
                         select * from product_block(tenant, mark.month, mark.block)
                     ), kept as (
                         insert into unpacked_sums (tenant_id, month, block, is_kept)
-                        select tenant, mark.month, mark.block, true from sums s where length(s.sold_ids) < 8 * few
+                        select tenant, mark.month, mark.block, true
+                          from sums s
+                         where length(s.sold_ids) between 8 and 8 * (few - 1)
                     )
                     insert into packed_sums
                            (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost,
                             refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
-                    select tenant, mark.month, mark.block, s.* from sums s where length(s.sold_ids) >= 8 * few;
+                    select tenant, mark.month, mark.block, s.* from sums s where length(s.sold_ids) >= 8 * greatest(few, 1);
                 end case;
                 changed := changed + 1;
             exception when numeric_value_out_of_range then
-                null; -- The mark stays, and reports of the month or the day fail with the same error.
+                retry := interval '5 minutes'; -- The mark stays, and reports of the period fail with the same error.
             end;
         end loop;
         with seen as (
             delete from tenants_with_work w
              where w.task = 'pack_sums' and w.tenant_id = tenant and w.worker is null
         )
-        insert into tenants_with_work (tenant_id, task)
-        select tenant, 'pack_sums'
+        insert into tenants_with_work (tenant_id, task, due)
+        select tenant, 'pack_sums', now() + case when changed = max_rows then interval '0' else retry end
          where exists (select from unpacked_sums u where u.tenant_id = tenant and not u.is_kept);
         exit when changed > 0;
     end loop;

@@ -268,7 +268,11 @@ func TestATaskSkipsATenantThatFails(t *testing.T) {
 				create function fail() returns trigger language plpgsql as $$ begin raise 'broken row'; end $$;
 				create trigger fail before delete on %s for each row when (old.tenant_id = :tenant) execute function fail()`,
 				test.table), bad)
-			err := test.task.Run(t.Context(), d.DB)
+			task := test.task
+			if task.Function == tenants.PackSums.Function {
+				task.Few = 1 // no mark stays
+			}
+			err := task.Run(t.Context(), d.DB)
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of tenant %d: ERROR: broken row", bad)) {
 				t.Errorf("Run = %v, want the error of tenant %d", err, bad)
 			}
@@ -286,7 +290,7 @@ func TestATaskSkipsATenantThatFails(t *testing.T) {
 			}
 			exec(`drop trigger fail on `+test.table, bad)
 			exec(`update tenants_with_work set due = now() where tenant_id = :tenant and attempts = 1 and due > now()`, bad)
-			if err := test.task.Run(t.Context(), d.DB); err != nil || len(left()) != 0 {
+			if err := task.Run(t.Context(), d.DB); err != nil || len(left()) != 0 {
 				t.Errorf("the next Run = %v, the work of the tenants %v is left", err, left())
 			}
 		})
