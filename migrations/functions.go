@@ -196,13 +196,14 @@ func readTriggers(ctx context.Context, conn *pgx.Conn) (map[string]string, error
 }
 
 var (
-	createTrigger = regexp.MustCompile(`(?is)\bcreate (or replace )?((?:constraint )?trigger .*)`)
+	createTrigger = regexp.MustCompile(`(?is)\bcreate (or replace )?((?:constraint )?trigger [^;]*)`)
 	literalCast   = regexp.MustCompile(`('[^']*')::\w+(\[\])?`)
 	keyword       = regexp.MustCompile(`'[^']*'|[A-Z]+`)
 )
 
-// plainTrigger returns what a file and PostgreSQL's definition of the same trigger have in common. If it returns
-// different texts for the same trigger, that is replaced without need.
+// plainTrigger returns what a file and PostgreSQL's definition of the same trigger have in common, without the
+// statements that follow it in the file. If it returns different texts for the same trigger, that is replaced without
+// need.
 func plainTrigger(sql string) string {
 	found := createTrigger.FindStringSubmatch(sql)
 	if found == nil {

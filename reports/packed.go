@@ -61,8 +61,7 @@ var (
 func hasRow(s Sums) bool { return s.Items > 0 || s.Returned() }
 
 // productScan adds up the sales of every product in some ranges. PostgreSQL sends the packed sums of months, and packs
-// the rollups of marked months and the lines of days to add or subtract, at most blockSize in a row; grouping them in
-// PostgreSQL would take longer. The
+// the lines of days to add or subtract, at most blockSize in a row; grouping them in PostgreSQL would take longer. The
 // memory of a scan grows only with the number of products that have several rows in sold_products.
 type productScan struct {
 	ranges []Range
@@ -92,26 +91,15 @@ const firstIDsSQL = `
 
 const packedMonthsSQL = `
 		select {range} as range, p.block, p.sold_ids, {sums}
-		  from {rows}`
-
-// markedMonthsSQL selects the rollups of marked blocks.
-const markedMonthsSQL = `
-		select r.*
+		  from {rows}
+		 union all
+		select {range}, u.block, p.sold_ids, {sums}
 		  from (
 		       {marks}
 		       ) u
-		 cross join lateral (
-		       select key, {columns}
-		         from sales_rollups
-		        where tenant_id = $1
-		          and kind = {kind}
-		          and day = u.month
-		          and channel = ''
-		          and key >= u.block::bigint * {block_size}
-		          and key < (u.block + 1)::bigint * {block_size}
-		       offset 0) r`
+		 cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p`
 
-const packedSalesSQL = `
+const packedDaysSQL = `
 		select {range} as range, (key / {block_size})::int as block, string_agg(int8send(key), ''), {packed_sums}
 		  from (
 		       select *, row_number() over () / {block_size} as part
@@ -148,29 +136,26 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 		return strings.Join(list, ", ")
 	}
 	fragments := map[string]string{
-		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`), "columns": each(`{}`),
-		"kind": sums.ByProduct.SQL(), "rows": sums.PackedSums.Rows, "marks": sums.PackedSums.Marks,
+		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`),
+		"rows": sums.PackedSums.Rows, "marks": sums.PackedSums.Marks,
 	}
 	months, added, removed := r.nearMonths(b.today())
 	if b.factsOnly {
 		months, added, removed = nil, []Range{r}, nil
 	}
-	pack := func(sales, sum string) {
-		fragments["sales"], fragments["packed_sums"] = sales, each(`string_agg(int8send(`+sum+`), '') as {}`)
-		parts = append(parts, fill(packedSalesSQL, fragments))
-	}
-	days := func(ranges []Range, sum string) {
-		for _, r := range ranges {
-			pack(groupQuery{Range: r, key: product, eachLine: true}.facts(args, b.zone), sum)
-		}
-	}
 	if months != nil {
 		fragments["from"], fragments["to"] = args.add(months.From), args.add(months.To)
 		parts = append(parts, fill(packedMonthsSQL, fragments))
-		pack(fill(markedMonthsSQL, fragments), `{}`)
 	}
-	days(added, `{}`)
-	days(removed, `-{}`)
+	days := func(ranges []Range, packed string) {
+		fragments["packed_sums"] = each(packed)
+		for _, r := range ranges {
+			fragments["sales"] = groupQuery{Range: r, key: product, eachLine: true}.facts(args, b.zone)
+			parts = append(parts, fill(packedDaysSQL, fragments))
+		}
+	}
+	days(added, `string_agg(int8send({}), '') as {}`)
+	days(removed, `string_agg(int8send(-{}), '') as {}`)
 	return parts
 }
 

@@ -287,32 +287,16 @@ select 0 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, 
                  and u.month >= $2
                  and u.month <= $3)
  union all
-select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(refunds), '') as refunds, string_agg(int8send(refunded_revenue), '') as refunded_revenue, string_agg(int8send(units_returned), '') as units_returned, string_agg(int8send(revenue), '') as revenue
+select 0, u.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.revenue
   from (
-       select *, row_number() over () / 16384 as part
-         from (
-              select r.*
-                from (
-                     select distinct month, block
-                       from unpacked_sums
-                      where tenant_id = $1
-                        and month >= $2
-                        and month <= $3
-                        and block >= 0
-                     ) u
-               cross join lateral (
-                     select key, items, refunds, refunded_revenue, units_returned, revenue
-                       from sales_rollups
-                      where tenant_id = $1
-                        and kind = 4
-                        and day = u.month
-                        and channel = ''
-                        and key >= u.block::bigint * 16384
-                        and key < (u.block + 1)::bigint * 16384
-                     offset 0) r
-              ) lines
-       ) sales
- group by block, part
+       select distinct month, block
+         from unpacked_sums
+        where tenant_id = $1
+          and month >= $2
+          and month <= $3
+          and block >= 0
+       ) u
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p
  union all
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(refunds), '') as refunds, string_agg(int8send(refunded_revenue), '') as refunded_revenue, string_agg(int8send(units_returned), '') as units_returned, string_agg(int8send(revenue), '') as revenue
   from (
@@ -818,32 +802,16 @@ select 0 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, 
                  and u.month >= $2
                  and u.month <= $3)
  union all
-select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(refunds), '') as refunds, string_agg(int8send(refunded_revenue), '') as refunded_revenue, string_agg(int8send(units_returned), '') as units_returned, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
+select 0, u.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from (
-       select *, row_number() over () / 16384 as part
-         from (
-              select r.*
-                from (
-                     select distinct month, block
-                       from unpacked_sums
-                      where tenant_id = $1
-                        and month >= $2
-                        and month <= $3
-                        and block >= 0
-                     ) u
-               cross join lateral (
-                     select key, items, refunds, refunded_revenue, units_returned, units, revenue
-                       from sales_rollups
-                      where tenant_id = $1
-                        and kind = 4
-                        and day = u.month
-                        and channel = ''
-                        and key >= u.block::bigint * 16384
-                        and key < (u.block + 1)::bigint * 16384
-                     offset 0) r
-              ) lines
-       ) sales
- group by block, part
+       select distinct month, block
+         from unpacked_sums
+        where tenant_id = $1
+          and month >= $2
+          and month <= $3
+          and block >= 0
+       ) u
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p
  union all
 select 1 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from packed_sums p
@@ -858,32 +826,16 @@ select 1 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, 
                  and u.month >= $4
                  and u.month <= $5)
  union all
-select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(refunds), '') as refunds, string_agg(int8send(refunded_revenue), '') as refunded_revenue, string_agg(int8send(units_returned), '') as units_returned, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
+select 1, u.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from (
-       select *, row_number() over () / 16384 as part
-         from (
-              select r.*
-                from (
-                     select distinct month, block
-                       from unpacked_sums
-                      where tenant_id = $1
-                        and month >= $4
-                        and month <= $5
-                        and block >= 0
-                     ) u
-               cross join lateral (
-                     select key, items, refunds, refunded_revenue, units_returned, units, revenue
-                       from sales_rollups
-                      where tenant_id = $1
-                        and kind = 4
-                        and day = u.month
-                        and channel = ''
-                        and key >= u.block::bigint * 16384
-                        and key < (u.block + 1)::bigint * 16384
-                     offset 0) r
-              ) lines
-       ) sales
- group by block, part
+       select distinct month, block
+         from unpacked_sums
+        where tenant_id = $1
+          and month >= $4
+          and month <= $5
+          and block >= 0
+       ) u
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p
  order by block
 
 -- overview
