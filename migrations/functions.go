@@ -23,12 +23,13 @@ import (
 var functionFiles embed.FS
 
 // Functions are all functions and triggers of a release, which Apply replaces in one transaction after the numbered
-// files.
+// files, and those that it drops.
 type Functions struct {
 	// Version is larger after each change, so that an earlier program does not put its functions back.
 	Version int
 
-	files map[string]string // statements by FUNCTION.sql and triggers/TABLE.TRIGGER.sql
+	files   map[string]string // statements by FUNCTION.sql and triggers/TABLE.TRIGGER.sql
+	dropped string            // dropped.txt: a line for each trigger and function that has no file any more
 }
 
 // CurrentFunctions returns the functions of this program. version.txt has their version and checksum.
@@ -36,6 +37,7 @@ var CurrentFunctions = sync.OnceValue(func() *Functions {
 	f := &Functions{
 		Version: functionsVersion(readText(functionFiles, "functions/version.txt")),
 		files:   map[string]string{},
+		dropped: readText(functionFiles, "functions/dropped.txt"),
 	}
 	for _, pattern := range []string{"functions/*.sql", "functions/triggers/*.sql"} {
 		names, err := fs.Glob(functionFiles, pattern)
@@ -51,7 +53,7 @@ var CurrentFunctions = sync.OnceValue(func() *Functions {
 
 // With returns the next version of the functions, with other files, for tests.
 func (f *Functions) With(files map[string]string) *Functions {
-	changed := &Functions{f.Version + 1, maps.Clone(f.files)}
+	changed := &Functions{f.Version + 1, maps.Clone(f.files), f.dropped}
 	maps.Copy(changed.files, files)
 	return changed
 }
@@ -72,6 +74,7 @@ func (f *Functions) String() string {
 	for _, name := range slices.Sorted(maps.Keys(f.files)) {
 		fmt.Fprintln(hash, name, f.files[name])
 	}
+	fmt.Fprint(hash, f.dropped)
 	return fmt.Sprintf("%d %x", f.Version, hash.Sum(nil))
 }
 
@@ -144,6 +147,11 @@ func (f *Functions) replace(ctx context.Context, conn *pgx.Conn, run runScript) 
 			return fmt.Errorf("functions/%s: %w", name, err)
 		}
 	}
+	for line := range strings.Lines(f.dropped) {
+		if err := dropFormer(strings.TrimSpace(line), existing, run); err != nil {
+			return fmt.Errorf("functions/dropped.txt: %w", err)
+		}
+	}
 	if err := run(fmt.Sprintf(`update schema_migrations set functions = '%s'
 		where version = (select max(version) from schema_migrations)`, f)); err != nil {
 		return fmt.Errorf("record the functions: %w", err)
@@ -152,6 +160,18 @@ func (f *Functions) replace(ctx context.Context, conn *pgx.Conn, run runScript) 
 		return fmt.Errorf("functions: %w", err)
 	}
 	return nil
+}
+
+// dropFormer drops a trigger or a function in the transaction that creates what replaces it, so that each write of
+// another instance fires one of both.
+func dropFormer(line string, existing map[string]string, run runScript) error {
+	trigger, isTrigger := strings.CutPrefix(line, "trigger ")
+	name, table, _ := strings.Cut(trigger, " on ")
+	if _, exists := existing[table+"."+name]; isTrigger && !exists {
+		return nil // without a lock of the table
+	}
+	kind, rest, _ := strings.Cut(line, " ")
+	return run(fmt.Sprintf("drop %s if exists %s", kind, rest))
 }
 
 // readTriggers returns the definition of each trigger by TABLE.TRIGGER.
@@ -176,13 +196,14 @@ func readTriggers(ctx context.Context, conn *pgx.Conn) (map[string]string, error
 }
 
 var (
-	createTrigger = regexp.MustCompile(`(?is)\bcreate (or replace )?((?:constraint )?trigger .*)`)
+	createTrigger = regexp.MustCompile(`(?is)\bcreate (or replace )?((?:constraint )?trigger [^;]*)`)
 	literalCast   = regexp.MustCompile(`('[^']*')::\w+(\[\])?`)
 	keyword       = regexp.MustCompile(`'[^']*'|[A-Z]+`)
 )
 
-// plainTrigger returns what a file and PostgreSQL's definition of the same trigger have in common. If it returns
-// different texts for the same trigger, that is replaced without need.
+// plainTrigger returns what a file and PostgreSQL's definition of the same trigger have in common, without the
+// statements that follow it in the file. If it returns different texts for the same trigger, that is replaced without
+// need.
 func plainTrigger(sql string) string {
 	found := createTrigger.FindStringSubmatch(sql)
 	if found == nil {

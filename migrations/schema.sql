@@ -72,7 +72,7 @@ create table memberships (
     role       text not null,
     created_at timestamptz not null default now(),
     PRIMARY KEY (tenant_id, user_id),
-    CHECK (role = ANY (ARRAY['owner'::text, 'admin'::text, 'viewer'::text])),
+    CHECK (role = ANY (ARRAY['owner'::text, 'admin'::text, 'viewer'::text, 'clerk'::text, 'accountant'::text])),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
     FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
@@ -234,21 +234,11 @@ CREATE INDEX products_seller ON products USING btree (tenant_id, seller_id, stat
 CREATE INDEX products_status ON products USING btree (tenant_id, status, price, id) INCLUDE (created_at, sku);
 CREATE INDEX products_status_name ON products USING btree (tenant_id, status, name, id);
 CREATE INDEX products_warehouse ON products USING btree (tenant_id, warehouse_id, status, created_at, id) INCLUDE (price, name, sku);
-CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF sku, name, description, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (octet_length(new.sku) <> octet_length(old.sku) OR octet_length(new.name) <> octet_length(old.name) OR new.description IS DISTINCT FROM old.description OR new.bin_location IS DISTINCT FROM old.bin_location OR new.upc IS DISTINCT FROM old.upc OR new.tags <> old.tags OR new.images <> old.images) EXECUTE FUNCTION count_quota_of_row('products');
-CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
-CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
-CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
-CREATE TRIGGER queue_inserted_texts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text) EXECUTE FUNCTION queue_texts('product');
-CREATE TRIGGER queue_updated_texts AFTER UPDATE OF name, sku, upc ON products FOR EACH ROW WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text AND (old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.upc IS DISTINCT FROM new.upc)) EXECUTE FUNCTION queue_texts('product');
-CREATE TRIGGER record_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
-CREATE TRIGGER record_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
+CREATE TRIGGER deleted AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION products_deleted();
+CREATE TRIGGER inserted AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION products_inserted();
 CREATE TRIGGER record_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
-CREATE TRIGGER tag_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION tag_products();
-CREATE TRIGGER tag_updates AFTER UPDATE OF status, name, sku, price, tags ON products FOR EACH ROW WHEN ((old.tags <> '{}'::text[] OR new.tags <> '{}'::text[]) AND (old.status IS DISTINCT FROM new.status OR old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.price IS DISTINCT FROM new.price OR old.tags IS DISTINCT FROM new.tags)) EXECUTE FUNCTION tag_products();
-CREATE TRIGGER track_changed_media AFTER UPDATE OF images ON products FOR EACH ROW WHEN (old.images IS DISTINCT FROM new.images) EXECUTE FUNCTION track_media();
-CREATE TRIGGER track_deleted_media AFTER DELETE ON products FOR EACH ROW WHEN (old.images <> '[]'::jsonb) EXECUTE FUNCTION track_media();
+CREATE TRIGGER stock_updated AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN (old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
+CREATE TRIGGER updated AFTER UPDATE OF sku, name, description, price, status, category_id, seller_id, warehouse_id, bin_location, upc, tags, images ON products FOR EACH ROW WHEN (old.status <> new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id <> new.warehouse_id OR old.tags <> new.tags OR old.sku <> new.sku OR old.name <> new.name OR old.upc IS DISTINCT FROM new.upc OR old.price <> new.price AND new.tags <> '{}'::text[] OR old.images <> new.images OR old.description IS DISTINCT FROM new.description OR old.bin_location IS DISTINCT FROM new.bin_location) EXECUTE FUNCTION products_updated();
 alter table products alter tenant_id set statistics 0, alter category_id set statistics 0, alter seller_id set statistics 0, alter warehouse_id set statistics 0, alter created_at set statistics 0, alter changed_at set statistics 0;
 alter table products alter status set (n_distinct=2);
 alter table products enable row level security, force row level security;
@@ -322,7 +312,7 @@ comment on column inventory_adjustments.order_number is 'The order that changed 
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
+CREATE TRIGGER count_quota AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
@@ -365,8 +355,7 @@ create table idempotency_keys (
 );
 comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('idempotency_keys');
-CREATE TRIGGER count_quota_rows AFTER UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('idempotency_keys');
+CREATE TRIGGER count_quota AFTER DELETE OR UPDATE OF body ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION count_quota('idempotency_keys');
 alter table idempotency_keys alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
@@ -432,9 +421,6 @@ create table customers (
 );
 comment on table customers is 'Customers. number is the id that the sender of the orders uses. An erased customer has no name and no e-mail.';
 CREATE INDEX customers_search ON customers USING gin (tenant_id, customer_text(number, name, email) gin_trgm_ops) WITH (gin_pending_list_limit='256');
-CREATE TRIGGER queue_inserted_texts AFTER INSERT ON customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text) EXECUTE FUNCTION queue_texts('customer');
-CREATE TRIGGER queue_updated_texts AFTER UPDATE OF number, name, email ON customers FOR EACH ROW WHEN (current_setting('app.text_version'::text, true) IS DISTINCT FROM '1'::text AND (old.number IS DISTINCT FROM new.number OR old.name IS DISTINCT FROM new.name OR old.email IS DISTINCT FROM new.email)) EXECUTE FUNCTION queue_texts('customer');
-CREATE TRIGGER record_deletes AFTER DELETE ON customers REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 CREATE TRIGGER record_inserts AFTER INSERT ON customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 CREATE TRIGGER record_updates AFTER UPDATE ON customers REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 alter table customers alter tenant_id set statistics 0;
@@ -518,9 +504,7 @@ CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
 CREATE INDEX orders_search ON orders USING gin (tenant_id, number gin_trgm_ops) WITH (gin_pending_list_limit='256');
-CREATE TRIGGER record_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
-CREATE TRIGGER record_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
-CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
+CREATE TRIGGER record_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales();
 alter table orders alter tenant_id set statistics 0, alter customer_id set statistics 0, alter placed_at set statistics 0, alter created_at set statistics 0;
 alter table orders enable row level security, force row level security;
 create policy search on orders for select to storeroom_search
@@ -579,10 +563,7 @@ comment on table cancellations is 'Cancelled orders. Reports count neither them 
 comment on column cancellations.net is 'Whether the transaction subtracted all sums of the refunds of the order. Instances of earlier versions do not know those of returns; a trigger subtracts them.';
 CREATE INDEX cancellations_created ON cancellations USING btree (tenant_id, created_at, order_id);
 CREATE INDEX cancellations_placed ON cancellations USING btree (tenant_id, placed_at);
-CREATE TRIGGER count_returns AFTER INSERT ON cancellations REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_returns();
-CREATE TRIGGER record_deletes AFTER DELETE ON cancellations REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
-CREATE TRIGGER record_inserts AFTER INSERT ON cancellations REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
-CREATE TRIGGER unpack_customers AFTER INSERT ON cancellations REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
+CREATE TRIGGER record_inserts AFTER INSERT ON cancellations REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales();
 alter table cancellations alter tenant_id set statistics 0, alter placed_at set statistics 0, alter created_at set statistics 0;
 alter table cancellations enable row level security, force row level security;
 create policy tenant on cancellations for all to public
@@ -616,9 +597,7 @@ comment on column refunds.restock is 'Whether the returned units were for sale a
 comment on column refunds.named is 'Whether the refund names the items that the amount is for.';
 CREATE INDEX refunds_created ON refunds USING btree (tenant_id, created_at, order_id);
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
-CREATE TRIGGER record_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
-CREATE TRIGGER record_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
-CREATE TRIGGER unpack_customers AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
+CREATE TRIGGER record_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales();
 alter table refunds alter tenant_id set statistics 0, alter refunded_at set statistics 0, alter created_at set statistics 0;
 alter table refunds enable row level security, force row level security;
 create policy tenant on refunds for all to public
@@ -641,7 +620,6 @@ create table refund_items (
 );
 comment on table refund_items is 'Shares of a refund by item of the order: of the amount and of its revenue, and the units that were returned.';
 CREATE INDEX refund_items_order ON refund_items USING btree (tenant_id, order_id, line);
-CREATE TRIGGER count_returns AFTER INSERT ON refund_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_returns();
 alter table refund_items alter tenant_id set statistics 0;
 alter table refund_items enable row level security, force row level security;
 create policy tenant on refund_items for all to public
@@ -719,7 +697,7 @@ create table one_time_links (
     CHECK (email = lower(email)),
     CHECK (purpose = ANY (ARRAY['invitation'::text, 'reset'::text])),
     CHECK (length(request) >= 1 AND length(request) <= 100),
-    CHECK (role = ANY (ARRAY['owner'::text, 'admin'::text, 'viewer'::text])),
+    CHECK (role = ANY (ARRAY['owner'::text, 'admin'::text, 'viewer'::text, 'clerk'::text, 'accountant'::text])),
     CHECK (octet_length(token_hash) = 32),
     FOREIGN KEY (made_by) REFERENCES users(id) ON DELETE CASCADE,
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
@@ -852,11 +830,13 @@ create table unpacked_sums (
     tenant_id bigint not null,
     month     date not null,
     block     integer not null,
+    is_kept   boolean not null default false,
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table unpacked_sums is 'Rows of packed_sums to pack again and, with block -1, months of monthly_sums to add up again. Each transaction that changes sums inserts its own rows, so that none waits for another; pack_product_sums deletes those that it sees.';
+comment on table unpacked_sums is 'Marks of derived rows that are out of date: blocks of packed_sums, with block -1 months of monthly_sums, and with block -2 days of packed_customers, which month has. Each transaction that changes sales inserts its own marks, so that none waits for another; pack_sums deletes those that it sees.';
+comment on column unpacked_sums.is_kept is 'The month has so few sums that reports always compute them.';
 CREATE INDEX unpacked_sums_month ON unpacked_sums USING btree (tenant_id, month, block);
-CREATE TRIGGER queue_task AFTER INSERT ON unpacked_sums REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_product_sums');
+CREATE TRIGGER queue_task AFTER INSERT ON unpacked_sums REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_sums');
 alter table unpacked_sums alter tenant_id set statistics 0, alter month set statistics 0;
 alter table unpacked_sums enable row level security, force row level security;
 create policy tenant on unpacked_sums for all to public
@@ -936,9 +916,9 @@ create table unpacked_customers (
     day       date not null,
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table unpacked_customers is 'Rows of packed_customers to pack again. Each transaction that changes sales inserts its own rows, so that none waits for another; pack_customers deletes those that it sees.';
+comment on table unpacked_customers is 'Days of packed_customers that are out of date, for instances of the previous release. A trigger copies each to unpacked_sums.';
 CREATE INDEX unpacked_customers_day ON unpacked_customers USING btree (tenant_id, day);
-CREATE TRIGGER queue_task AFTER INSERT ON unpacked_customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_customers');
+CREATE TRIGGER mark_days AFTER INSERT ON unpacked_customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION mark_days();
 alter table unpacked_customers alter tenant_id set statistics 0, alter day set statistics 0;
 alter table unpacked_customers enable row level security, force row level security;
 create policy tenant on unpacked_customers for all to public
@@ -956,7 +936,6 @@ create table unused_media (
 comment on table unused_media is 'Files in the media storage that no product uses: uploads in progress, and files of deleted images. Instances delete them when they are due. Files of deleted tenants have the tenant 0.';
 CREATE INDEX unused_media_due ON unused_media USING btree (tenant_id, due);
 CREATE TRIGGER check_file_owner BEFORE INSERT ON unused_media FOR EACH ROW EXECUTE FUNCTION check_file_owner();
-CREATE TRIGGER queue_task AFTER INSERT ON unused_media REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('claim_unused_media');
 alter table unused_media alter tenant_id set statistics 0, alter due set statistics 0;
 alter table unused_media enable row level security, force row level security;
 create policy tenant on unused_media for all to public
@@ -1047,8 +1026,7 @@ comment on table change_plan_parts is 'Parts of plans. A part is applied, and un
 comment on column change_plan_parts.skipped is 'Rows that were not applied, or not undone, because something else has changed them.';
 comment on column change_plan_parts.rows is 'What to change: JSON, compressed with Zstandard.';
 comment on column change_plan_parts.result is 'What undoing needs, and the rows that were skipped: JSON, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_parts REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_parts');
-CREATE TRIGGER count_quota_rows AFTER INSERT OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_parts');
+CREATE TRIGGER count_quota AFTER INSERT OR DELETE OR UPDATE OF rows, result ON change_plan_parts FOR EACH ROW EXECUTE FUNCTION count_quota('change_plan_parts');
 alter table change_plan_parts alter tenant_id set statistics 0;
 alter table change_plan_parts enable row level security, force row level security;
 create policy tenant on change_plan_parts for all to public
@@ -1070,8 +1048,7 @@ create table change_plan_files (
 );
 comment on table change_plan_files is 'Files from which an instance computes a plan, until the plan is applied or cancelled.';
 comment on column change_plan_files.bytes is 'A part of the file, compressed with Zstandard.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON change_plan_files REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('change_plan_files');
-CREATE TRIGGER count_quota_rows AFTER INSERT ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota_of_row('change_plan_files');
+CREATE TRIGGER count_quota AFTER INSERT OR DELETE ON change_plan_files FOR EACH ROW EXECUTE FUNCTION count_quota('change_plan_files');
 alter table change_plan_files alter tenant_id set statistics 0;
 alter table change_plan_files enable row level security, force row level security;
 create policy tenant on change_plan_files for all to public
@@ -1315,9 +1292,7 @@ comment on table webhook_deliveries is 'Attempts to deliver a message of the las
 comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
 comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
-CREATE TRIGGER count_quota_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
-CREATE TRIGGER count_quota_inserts AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
-CREATE TRIGGER count_quota_updates AFTER UPDATE ON webhook_deliveries REFERENCING OLD TABLE AS changed_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_quota('webhook_deliveries');
+CREATE TRIGGER count_quota AFTER INSERT OR DELETE OR UPDATE OF response, error ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION count_quota('webhook_deliveries');
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
 create policy tenant on webhook_deliveries for all to public
@@ -1525,104 +1500,6 @@ begin
     return null;
 end $function$;
 revoke execute on function notify_keys() from public;
-
-CREATE OR REPLACE FUNCTION public.count_products()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-declare
-    backend_slot smallint;
-    total record;
-    facet_storage bigint;
-begin
-    if tg_op = 'INSERT' then
-        select public.take_slot(n.tenant_id) into backend_slot from new_rows n limit 1;
-        -- A statement that writes the row of the ledger with its product sets app.counted, so that no trigger of the
-        -- ledger is needed.
-        with facets as (
-             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-             select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
-               from new_rows n
-              cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
-              group by 1, 2, 3, 4
-             on conflict (tenant_id, facet, value, status, slot) do update
-                set count = c.count + excluded.count, is_stored = true
-             returning value, not is_stored as is_new
-        ), added as materialized (
-             select n.tenant_id, n.status, count(*) as count,
-                    count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
-                                    then count(*) filter (where n.quantity > 0) else 0 end as records,
-                    sum(public.product_bytes(
-                        n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
-                    + case when row_number() over () = 1
-                           then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
-                           else 0 end as storage
-               from new_rows n
-              group by 1, 2
-        ), counted as (
-             insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
-             select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
-             on conflict (tenant_id, slot, status) do update
-                set count = c.count + excluded.count, storage = c.storage + excluded.storage,
-                    records = c.records + excluded.records
-        )
-        select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
-          into total
-          from added a;
-        perform public.check_quota(total.tenant, total.storage, total.records);
-    elsif tg_op = 'DELETE' then
-        select public.take_slot(o.tenant_id) into backend_slot from old_rows o limit 1;
-        with facets as (
-             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-             select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
-               from old_rows o
-              cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
-              group by 1, 2, 3, 4
-             on conflict (tenant_id, facet, value, status, slot) do update
-                set count = c.count + excluded.count, is_stored = true
-             returning value, not is_stored as is_new
-        )
-        insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
-        select o.tenant_id, backend_slot, o.status, -count(*),
-               case when row_number() over () = 1
-                    then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
-                    else 0 end
-               - sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
-               -count(*)
-          from old_rows o
-         group by 1, 3
-        on conflict (tenant_id, slot, status) do update
-           set count = c.count + excluded.count, storage = c.storage + excluded.storage,
-               records = c.records + excluded.records;
-    else
-        backend_slot := public.take_slot(new.tenant_id);
-        if old.status <> new.status then
-            insert into public.product_counts as c (tenant_id, slot, status, count)
-            values (new.tenant_id, backend_slot, old.status, -1), (new.tenant_id, backend_slot, new.status, 1)
-            on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
-        end if;
-        with facets as (
-             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
-             select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
-               from (
-                    select facet, value, old.status as status, -1 as count
-                      from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
-                     union all
-                    select facet, value, new.status, 1
-                      from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
-                    ) f
-              group by 2, 3, 4
-             having sum(f.count) <> 0
-             on conflict (tenant_id, facet, value, status, slot) do update
-                set count = c.count + excluded.count, is_stored = true
-             returning value, not is_stored as is_new
-        )
-        select sum(public.facet_bytes(value)) into facet_storage from facets where is_new;
-        perform public.add_to_quota(new.tenant_id, facet_storage, 0, true);
-    end if;
-    return null;
-end $function$;
-revoke execute on function count_products() from public;
 
 CREATE OR REPLACE FUNCTION public.live(s sessions)
  RETURNS boolean
@@ -2268,31 +2145,6 @@ $function$;
 revoke execute on function facets(bigint,bigint,bigint,text[]) from public;
 grant execute on function facets(bigint,bigint,bigint,text[]) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.tag_products()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-    if tg_op = 'INSERT' then
-        insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
-        select tenant_id, unnest(tags), created_at, id, status, name, sku, price
-          from new_rows;
-    elsif old.tags = new.tags then
-        update public.product_tags
-           set status = new.status, name = new.name, sku = new.sku, price = new.price
-         where tenant_id = new.tenant_id and product_id = new.id;
-    else
-        delete from public.product_tags
-         where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags);
-        insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
-        select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
-        on conflict (tenant_id, tag, product_id) do update
-           set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price;
-    end if;
-    return null;
-end $function$;
-revoke execute on function tag_products() from public;
-
 CREATE OR REPLACE FUNCTION public.set_first_id()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2334,94 +2186,10 @@ revoke execute on function unpack_product_sums() from public;
 CREATE OR REPLACE FUNCTION public.pack_product_sums(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, changed integer)
  LANGUAGE plpgsql
- SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-declare
-    before text := coalesce(current_setting('app.tenant_id', true), '');
-    row record;
 begin
-    changed := 0;
-    tenant := after_tenant;
-    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
-        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_product_sums', tenant) end;
-        exit when tenant is null;
-        perform set_config('app.tenant_id', tenant::text, true);
-        delete from tenants_with_work w
-         where w.task = 'pack_product_sums'
-           and w.tenant_id = tenant
-           and w.worker is null
-           and not exists (select from unpacked_sums u where u.tenant_id = tenant);
-        continue when found;
-        if after_tenant < 0 then
-            perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
-        end if;
-        continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
-        for row in
-            select distinct u.month, u.block
-              from unpacked_sums u
-             where u.tenant_id = tenant
-             limit max_rows
-        loop
-            begin
-                if row.block = -1 then
-                    delete from monthly_sums m
-                     where m.tenant_id = tenant and m.kind in (2, 3) and m.month = row.month;
-                    with unmarked as (
-                        delete from unpacked_sums u
-                         where u.tenant_id = tenant and u.month = row.month and u.block = -1
-                    )
-                    insert into monthly_sums
-                           (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
-                            tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue,
-                            refunded_revenue_without_cost, units_returned, returned_cost)
-                    select tenant, r.kind, row.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
-                           sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
-                           sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost),
-                           sum(r.refunded_revenue), sum(r.refunded_revenue_without_cost), sum(r.units_returned),
-                           sum(r.returned_cost)
-                      from sales_rollups r
-                     where r.tenant_id = tenant
-                       and r.kind in (2, 3)
-                       and r.day >= row.month
-                       and r.day < (row.month + interval '1 month')::date
-                     group by r.kind, r.key;
-                else
-                    with packed as (
-                        delete from unpacked_sums u
-                         where u.tenant_id = tenant and u.month = row.month and u.block = row.block
-                    )
-                    insert into packed_sums
-                           (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost,
-                            refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
-                    select tenant, row.month, row.block, s.*
-                      from product_block(tenant, row.month, row.block) s
-                        on conflict (tenant_id, month, block) do update
-                       set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
-                           revenue = excluded.revenue, cost = excluded.cost,
-                           revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds,
-                           refunded_revenue = excluded.refunded_revenue,
-                           refunded_revenue_without_cost = excluded.refunded_revenue_without_cost,
-                           units_returned = excluded.units_returned, returned_cost = excluded.returned_cost;
-                end if;
-                changed := changed + 1;
-            exception when numeric_value_out_of_range then
-                null; -- The mark stays, and reports of the month fail with the same error.
-            end;
-        end loop;
-        with seen as (
-            delete from tenants_with_work w
-             where w.task = 'pack_product_sums' and w.tenant_id = tenant and w.worker is null
-        )
-        insert into tenants_with_work (tenant_id, task)
-        select tenant, 'pack_product_sums'
-         where exists (select from unpacked_sums u where u.tenant_id = tenant);
-        exit when changed > 0;
-    end loop;
-    perform set_config('app.tenant_id', before, true);
-    if tenant is not null then
-        return next;
-    end if;
+    return query select * from pack_sums(after_tenant, max_rows);
 end $function$;
 revoke execute on function pack_product_sums(bigint,integer) from public;
 grant execute on function pack_product_sums(bigint,integer) to storeroom_runtime;
@@ -2431,10 +2199,8 @@ CREATE OR REPLACE FUNCTION public.list_low_products()
  LANGUAGE plpgsql
 AS $function$
 begin
-    if tg_op = 'UPDATE' then
-        if (old.quantity, old.reorder_point) is not distinct from (new.quantity, new.reorder_point) then
-            return null;
-        end if;
+    if (old.quantity, old.reorder_point) is not distinct from (new.quantity, new.reorder_point) then
+        return null;
     end if;
     if new.quantity <= new.reorder_point then
         insert into public.low_products (tenant_id, product_id, quantity)
@@ -2506,147 +2272,16 @@ $function$;
 revoke execute on function customer_sales(bigint,timestamptz,timestamptz) from public;
 grant execute on function customer_sales(bigint,timestamptz,timestamptz) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.unpack_customers()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
- SET enable_sort TO 'off'
-AS $function$
-begin
-    if tg_table_name = 'orders' then
-        insert into unpacked_customers (tenant_id, day)
-        select distinct tenant_id, (placed_at at time zone 'UTC')::date from changed_rows;
-    elsif tg_table_name = 'refunds' then
-        insert into unpacked_customers (tenant_id, day)
-        select distinct tenant_id, (refunded_at at time zone 'UTC')::date from changed_rows;
-    else
-        insert into unpacked_customers (tenant_id, day)
-        select tenant_id, (placed_at at time zone 'UTC')::date from changed_rows
-         union
-        select r.tenant_id, (r.refunded_at at time zone 'UTC')::date
-          from changed_rows c
-         cross join lateral (
-               select * from refunds where tenant_id = c.tenant_id and order_id = c.order_id offset 0) r;
-    end if;
-    return null;
-end $function$;
-revoke execute on function unpack_customers() from public;
-
 CREATE OR REPLACE FUNCTION public.pack_customers(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, changed integer)
  LANGUAGE plpgsql
- SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-declare
-    before text := coalesce(current_setting('app.tenant_id', true), '');
-    row record;
 begin
-    changed := 0;
-    tenant := after_tenant;
-    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
-        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_customers', tenant) end;
-        exit when tenant is null;
-        perform set_config('app.tenant_id', tenant::text, true);
-        delete from tenants_with_work w
-         where w.task = 'pack_customers'
-           and w.tenant_id = tenant
-           and w.worker is null
-           and not exists (select from unpacked_customers u where u.tenant_id = tenant);
-        continue when found;
-        if after_tenant < 0 then
-            perform pg_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
-        end if;
-        continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
-        for row in
-            select distinct u.day
-              from unpacked_customers u
-             where u.tenant_id = tenant
-             limit max_rows
-        loop
-            begin
-                with packed as (
-                    delete from unpacked_customers u
-                     where u.tenant_id = tenant and u.day = row.day
-                )
-                insert into packed_customers
-                       (tenant_id, day, customer_ids, revenue, placed_at, refunded_ids, refunds, guests)
-                select tenant, row.day, s.*
-                  from customer_sales(tenant, row.day::timestamp at time zone 'UTC',
-                                      (row.day + 1)::timestamp at time zone 'UTC') s
-                    on conflict (tenant_id, day) do update
-                   set customer_ids = excluded.customer_ids, revenue = excluded.revenue, placed_at = excluded.placed_at,
-                       refunded_ids = excluded.refunded_ids, refunds = excluded.refunds, guests = excluded.guests;
-                changed := changed + 1;
-            exception when numeric_value_out_of_range then
-                null; -- The mark stays, and reports of the day fail with the same error.
-            end;
-        end loop;
-        with seen as (
-            delete from tenants_with_work w
-             where w.task = 'pack_customers' and w.tenant_id = tenant and w.worker is null
-        )
-        insert into tenants_with_work (tenant_id, task)
-        select tenant, 'pack_customers'
-         where exists (select from unpacked_customers u where u.tenant_id = tenant);
-        exit when changed > 0;
-    end loop;
-    perform set_config('app.tenant_id', before, true);
-    if tenant is not null then
-        return next;
-    end if;
+    return query select * from pack_sums(after_tenant, max_rows);
 end $function$;
 revoke execute on function pack_customers(bigint,integer) from public;
 grant execute on function pack_customers(bigint,integer) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.track_media()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    after jsonb := '[]';
-    tenant bigint := old.tenant_id;
-    added text[];
-    found bigint;
-    growth bigint;
-begin
-    if tg_op = 'UPDATE' then
-        after := new.images;
-    end if;
-    insert into unused_media (tenant_id, due, file)
-    select tenant, now(), i ->> 'file'
-      from jsonb_array_elements(old.images) i
-     where i ? 'file'
-    except
-    select tenant, now(), i ->> 'file'
-      from jsonb_array_elements(after) i;
-    added := array(
-        select i ->> 'file' from jsonb_array_elements(after) i where i ? 'file'
-        except
-        select i ->> 'file' from jsonb_array_elements(old.images) i);
-    if added <> '{}' then
-        with used as (
-            delete from unused_media where tenant_id = tenant and file = any (added) returning file
-        )
-        select count(*) into found from used;
-        if found <> cardinality(added) then
-            raise exception 'an image has a file that is not reserved';
-        end if;
-    end if;
-    growth := (select coalesce(sum((i ->> 'bytes')::bigint), 0) from jsonb_array_elements(after) i)
-            - (select coalesce(sum((i ->> 'bytes')::bigint), 0) from jsonb_array_elements(old.images) i);
-    if growth > 0 then
-        insert into media_totals as t (tenant_id, bytes)
-        values (tenant, growth)
-            on conflict (tenant_id) do update
-           set bytes = t.bytes + excluded.bytes;
-    elsif growth < 0 then
-        update media_totals set bytes = bytes + growth where tenant_id = tenant;
-    end if;
-    return null;
-end $function$;
-revoke execute on function track_media() from public;
 
 CREATE OR REPLACE FUNCTION public.keep_unused_media()
  RETURNS trigger
@@ -2880,38 +2515,6 @@ begin
 end $function$;
 revoke execute on function record_facts(bigint,text,bigint[]) from public;
 grant execute on function record_facts(bigint,text,bigint[]) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.remove_facts(of_plan bigint, order_ids bigint[], refund_ids bigint[], cancellation_ids bigint[], customer_ids bigint[])
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    of_tenant bigint := nullif(current_setting('app.tenant_id', true), '');
-begin
-    perform r.id
-       from unnest(refund_ids || cancellation_ids) i (id)
-      cross join lateral ( -- waits for a transaction that fills the refunds
-            select id
-              from refunds
-             where tenant_id = of_tenant and (id = i.id or order_id = i.id)
-               for no key update) r;
-    perform add_refunds(of_tenant, array(
-        select r.id
-          from unnest(refund_ids) i (id)
-         cross join lateral (select id, order_id from refunds where tenant_id = of_tenant and id = i.id limit 1) r
-         where (select order_id from cancellations where tenant_id = of_tenant and order_id = r.order_id) is null), -1,
-        false);
-    perform add_refunds(of_tenant, array(
-        select r.id
-          from unnest(cancellation_ids) i (id)
-         cross join lateral (select id from refunds where tenant_id = of_tenant and order_id = i.id offset 0) r
-         where i.id <> all (coalesce(order_ids, '{}')) and r.id <> all (coalesce(refund_ids, '{}'))), 1, false);
-    perform remove_sales(of_plan, order_ids, refund_ids, cancellation_ids, customer_ids);
-end $function$;
-revoke execute on function remove_facts(bigint,bigint[],bigint[],bigint[],bigint[]) from public;
-grant execute on function remove_facts(bigint,bigint[],bigint[],bigint[],bigint[]) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.reserve_media(new_file text)
  RETURNS boolean
@@ -3186,57 +2789,45 @@ AS $function$
 declare
     grown record;
 begin
-    if tg_op = 'INSERT' then
-        insert into public.changes (tenant_id, epoch, action, types, ids)
-        select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{product,stock}', array_agg(n.id::text)
-          from new_rows n
-         group by n.tenant_id;
-    elsif tg_op = 'DELETE' then
-        insert into public.changes (tenant_id, epoch, action, types, ids)
-        select o.tenant_id, public.feed_epoch(o.tenant_id), 'deleted', '{product,stock}', array_agg(o.id::text)
-          from old_rows o
-         group by o.tenant_id;
-    else
-        -- An update of updated_at alone moves stock between warehouses. Each row has a partner, but only a full join is
-        -- never a nested loop, which would compare each row with all others.
-        with compared as materialized (
-             select n.tenant_id, n.id,
-                    public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images)
-                    - public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images) as bytes,
-                    array_remove(array[
-                      case when n.sku <> o.sku then 'sku' end,
-                      case when n.name <> o.name then 'name' end,
-                      case when n.description is distinct from o.description then 'description' end,
-                      case when n.price <> o.price then 'price' end,
-                      case when n.msrp is distinct from o.msrp then 'msrp' end,
-                      case when n.cost is distinct from o.cost then 'cost' end,
-                      case when n.status <> o.status then 'status' end,
-                      case when n.condition <> o.condition then 'condition' end,
-                      case when n.quantity <> o.quantity then 'quantity' end,
-                      case when n.reorder_point is distinct from o.reorder_point then 'reorder_point' end,
-                      case when n.category_id is distinct from o.category_id then 'category' end,
-                      case when n.seller_id is distinct from o.seller_id then 'seller' end,
-                      case when n.warehouse_id <> o.warehouse_id then 'warehouse' end,
-                      case when n.bin_location is distinct from o.bin_location then 'bin_location' end,
-                      case when n.upc is distinct from o.upc then 'upc' end,
-                      case when n.tags <> o.tags then 'tags' end,
-                      case when n.images <> o.images then 'images' end,
-                      case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
-               from new_rows n
-               full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
-        ), recorded as (
-             insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-             select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
-                    case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
-                         then '{product,stock}'::text[] else '{product}' end,
-                    c.changed, array_agg(c.id::text)
-               from compared c
-              where c.changed <> '{}'
-              group by c.tenant_id, c.changed
-        )
-        select min(c.tenant_id) as tenant, sum(c.bytes)::bigint as bytes into grown from compared c;
-        perform public.add_to_quota(grown.tenant, grown.bytes, 0, grown.bytes > 0);
-    end if;
+    -- An update of updated_at alone moves stock between warehouses. Each row has a partner, but only a full join is
+    -- never a nested loop, which would compare each row with all others.
+    with compared as materialized (
+         select n.tenant_id, n.id,
+                public.product_bytes(n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images)
+                - public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images) as bytes,
+                array_remove(array[
+                  case when n.sku <> o.sku then 'sku' end,
+                  case when n.name <> o.name then 'name' end,
+                  case when n.description is distinct from o.description then 'description' end,
+                  case when n.price <> o.price then 'price' end,
+                  case when n.msrp is distinct from o.msrp then 'msrp' end,
+                  case when n.cost is distinct from o.cost then 'cost' end,
+                  case when n.status <> o.status then 'status' end,
+                  case when n.condition <> o.condition then 'condition' end,
+                  case when n.quantity <> o.quantity then 'quantity' end,
+                  case when n.reorder_point is distinct from o.reorder_point then 'reorder_point' end,
+                  case when n.category_id is distinct from o.category_id then 'category' end,
+                  case when n.seller_id is distinct from o.seller_id then 'seller' end,
+                  case when n.warehouse_id <> o.warehouse_id then 'warehouse' end,
+                  case when n.bin_location is distinct from o.bin_location then 'bin_location' end,
+                  case when n.upc is distinct from o.upc then 'upc' end,
+                  case when n.tags <> o.tags then 'tags' end,
+                  case when n.images <> o.images then 'images' end,
+                  case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
+           from new_rows n
+           full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+    ), recorded as (
+         insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+         select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+                case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+                     then '{product,stock}'::text[] else '{product}' end,
+                c.changed, array_agg(c.id::text)
+           from compared c
+          where c.changed <> '{}'
+          group by c.tenant_id, c.changed
+    )
+    select min(c.tenant_id) as tenant, sum(c.bytes)::bigint as bytes into grown from compared c;
+    perform public.add_to_quota(grown.tenant, grown.bytes, 0, grown.bytes > 0);
     return null;
 end $function$;
 revoke execute on function record_products() from public;
@@ -3264,17 +2855,18 @@ CREATE OR REPLACE FUNCTION public.record_customers()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+    of_another_rule constant boolean := current_setting('app.text_version', true) is distinct from '1';
 begin
     if tg_op = 'INSERT' then
         insert into public.changes (tenant_id, epoch, action, types, ids)
         select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{customer}', array_agg(n.number)
           from new_rows n
          group by n.tenant_id;
-    elsif tg_op = 'DELETE' then
-        insert into public.changes (tenant_id, epoch, action, types, ids)
-        select o.tenant_id, public.feed_epoch(o.tenant_id), 'deleted', '{customer}', array_agg(o.number)
-          from old_rows o
-         group by o.tenant_id;
+        if of_another_rule then
+            insert into public.unfilled_texts (tenant_id, kind, first_id, last_id)
+            select n.tenant_id, 'customer', min(n.id), max(n.id) from new_rows n group by n.tenant_id;
+        end if;
     else
         insert into public.changes (tenant_id, epoch, action, types, changed, ids)
         select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{customer}', c.changed, array_agg(c.number)
@@ -3288,6 +2880,19 @@ begin
                ) c
          where c.changed <> '{}'
          group by c.tenant_id, c.changed;
+        if of_another_rule then
+            with changed as (
+                 select n.tenant_id, n.id
+                   from new_rows n
+                   full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+                  where (n.number, n.name, n.email) is distinct from (o.number, o.name, o.email)
+            ), deleted as (
+                 delete from public.customer_texts t
+                  where (t.tenant_id, t.customer_id) in (select c.tenant_id, c.id from changed c)
+            )
+            insert into public.unfilled_texts (tenant_id, kind, first_id, last_id)
+            select c.tenant_id, 'customer', c.id, c.id from changed c;
+        end if;
     end if;
     return null;
 end $function$;
@@ -3297,31 +2902,40 @@ CREATE OR REPLACE FUNCTION public.record_sales()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
-declare
-    sign constant integer := case tg_argv[0] when 'created' then 1 else -1 end;
 begin
     if tg_table_name = 'orders' then
+        insert into public.unpacked_customers (tenant_id, day)
+        select distinct n.tenant_id, (n.placed_at at time zone 'UTC')::date from new_rows n;
         insert into public.changes (tenant_id, epoch, action, types, ids)
-        select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
-          from changed_rows c
-         group by c.tenant_id;
-        perform public.add_to_quota(min(c.tenant_id), 0, sign * (count(*) + sum(c.items)), tg_argv[0] = 'created')
-           from changed_rows c;
+        select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{order}', array_agg(n.number)
+          from new_rows n
+         group by n.tenant_id;
+        perform public.add_to_quota(min(n.tenant_id), 0, count(*) + sum(n.items), true) from new_rows n;
         return null;
     elsif tg_table_name = 'refunds' then
+        insert into public.unpacked_customers (tenant_id, day)
+        select distinct n.tenant_id, (n.refunded_at at time zone 'UTC')::date from new_rows n;
         insert into public.changes (tenant_id, epoch, action, types, ids)
-        select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', array_agg(c.id::text)
-          from changed_rows c
-         group by c.tenant_id;
-        perform public.add_to_quota(min(c.tenant_id), 0, sign * count(*), false) from changed_rows c;
+        select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{refund}', array_agg(n.id::text)
+          from new_rows n
+         group by n.tenant_id;
+        perform public.add_to_quota(min(n.tenant_id), 0, count(*), false) from new_rows n;
+    else
+        insert into public.unpacked_customers (tenant_id, day)
+        select n.tenant_id, (n.placed_at at time zone 'UTC')::date from new_rows n
+         union
+        select r.tenant_id, (r.refunded_at at time zone 'UTC')::date
+          from new_rows n
+         cross join lateral (
+               select * from public.refunds where tenant_id = n.tenant_id and order_id = n.order_id offset 0) r;
     end if;
     insert into public.changes (tenant_id, epoch, action, types, changed, ids)
-    select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
+    select n.tenant_id, public.feed_epoch(n.tenant_id), 'updated', '{order}', case tg_table_name
            when 'refunds' then '{items,refunded_total,refunds,updated_at}'::text[]
            else '{cancelled_at,status,updated_at}' end, array_agg(o.number)
-      from (select distinct tenant_id, order_id from changed_rows) c
-     cross join lateral (select number from public.orders where tenant_id = c.tenant_id and id = c.order_id limit 1) o
-     group by c.tenant_id;
+      from (select distinct tenant_id, order_id from new_rows) n
+     cross join lateral (select number from public.orders where tenant_id = n.tenant_id and id = n.order_id limit 1) o
+     group by n.tenant_id;
     return null;
 end $function$;
 revoke execute on function record_sales() from public;
@@ -3777,263 +3391,19 @@ CREATE OR REPLACE FUNCTION public.check_file_owner()
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 begin
-    if owns_file(new.tenant_id, new.file)
-       or exists (select from old_media o where o.tenant_id = new.tenant_id and o.file = new.file)
+    if not owns_file(new.tenant_id, new.file)
+       and not exists (select from old_media o where o.tenant_id = new.tenant_id and o.file = new.file)
        -- The files of deleted tenants, which only the migrator deletes.
-       or new.tenant_id = 0 and pg_has_role(session_user, 'storeroom_owner', 'member') then
-        return new;
+       and not (new.tenant_id = 0 and pg_has_role(session_user, 'storeroom_owner', 'member')) then
+        raise exception 'the file belongs to another tenant' using errcode = 'insufficient_privilege';
     end if;
-    raise exception 'the file belongs to another tenant' using errcode = 'insufficient_privilege';
+    if current_setting('app.queued_media', true) is distinct from new.tenant_id::text then
+        insert into tenants_with_work (tenant_id, task) values (new.tenant_id, 'claim_unused_media');
+        perform set_config('app.queued_media', new.tenant_id::text, true);
+    end if;
+    return new;
 end $function$;
 revoke execute on function check_file_owner() from public;
-
-CREATE OR REPLACE FUNCTION public.local_day(at timestamptz, zone text)
- RETURNS date
- LANGUAGE sql
- STABLE
-AS $function$
-    select d.day + case when exists (
-               select from unnest('{30 minutes,1 hour,2 hours}'::interval[]) i (change)
-                where ((d.day + 1)::timestamp at time zone zone) - i.change <= at
-                  and (((d.day + 1)::timestamp at time zone zone) - i.change) at time zone zone = (d.day + 1)::timestamp)
-           then 1 else 0 end
-      from (values ((at at time zone zone)::date)) d (day)
-$function$;
-revoke execute on function local_day(timestamptz,text) from public;
-
-CREATE OR REPLACE FUNCTION public.fill_refunds(of_tenant bigint, refund_ids bigint[])
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    entry record;
-begin
-    update refunds r
-       set tax = p.tax, shipping = p.shipping,
-           restock = r.content not in (
-               sha256(convert_to(r.amount::text, 'UTF8')),
-               sha256(convert_to(r.amount || ' ' || (extract(epoch from r.refunded_at) * 1000000)::bigint, 'UTF8')))
-      from (
-           select s.id, sum(s.share) filter (where s.part = 2) as tax, sum(s.share) filter (where s.part = 3) as shipping
-             from (
-                  select w.id, w.part,
-                         div(w.amount * w.weight, w.total)
-                         + case when row_number() over (partition by w.id order by mod(w.amount * w.weight, w.total) desc, w.part)
-                                     <= w.amount - sum(div(w.amount * w.weight, w.total)) over (partition by w.id)
-                                then 1 else 0 end as share
-                    from (
-                         select i.id, least(f.amount, o.revenue + o.tax + o.shipping)::numeric as amount, part, weight,
-                                greatest(o.revenue + o.tax + o.shipping, 1)::numeric as total
-                           from unnest(refund_ids) i (id)
-                          cross join lateral (
-                                select * from refunds where tenant_id = of_tenant and id = i.id limit 1) f
-                          cross join lateral (
-                                select * from orders where tenant_id = of_tenant and id = f.order_id limit 1) o
-                          cross join lateral (
-                                values (1, o.revenue), (2, o.tax), (3, o.shipping)) parts (part, weight)
-                         ) w
-                  ) s
-            group by s.id
-           ) p
-     where r.tenant_id = of_tenant and r.id = p.id;
-
-    insert into refund_items (tenant_id, refund_id, order_id, line, amount, revenue)
-    select of_tenant, s.id, s.order_id, s.line, 0, s.share
-      from (
-           select w.id, w.order_id, w.line,
-                  div(w.revenue * w.weight, w.total)
-                  + case when row_number() over (partition by w.id order by mod(w.revenue * w.weight, w.total) desc, w.line)
-                              <= w.revenue - sum(div(w.revenue * w.weight, w.total)) over (partition by w.id)
-                         then 1 else 0 end as share
-             from (
-                  select n.*, case when n.net > 0 then n.of_line else n.quantity end as weight,
-                         case when n.net > 0 then n.net else n.units end::numeric as total
-                    from (
-                         select f.id, f.order_id, l.line, (f.amount - f.tax - f.shipping)::numeric as revenue, l.quantity,
-                                l.quantity * l.unit_price - l.discount as of_line,
-                                sum(l.quantity * l.unit_price - l.discount) over of_refund as net,
-                                sum(l.quantity) over of_refund as units
-                           from unnest(refund_ids) i (id)
-                          cross join lateral (
-                                select * from refunds where tenant_id = of_tenant and id = i.id limit 1) f
-                          cross join lateral (
-                                select * from order_items where tenant_id = of_tenant and order_id = f.order_id offset 0) l
-                         window of_refund as (partition by f.id)
-                         ) n
-                  ) w
-           ) s
-     where s.share > 0
-        on conflict (tenant_id, refund_id, line) do update set revenue = excluded.revenue;
-
-    -- What a refund returned is in the ledger after it, because its transaction began with now(), and by line in
-    -- taken_stock. No transaction takes ten minutes. An archive has no ledger. offset 0 makes the index by time the only
-    -- one that fits: a product can have many changes.
-    for entry in
-        select f.id, f.order_id, e.product_id, e.quantity
-          from (
-               select distinct o.id, o.number
-                 from unnest(refund_ids) i (id)
-                cross join lateral (
-                      select order_id from refunds where tenant_id = of_tenant and id = i.id and restock limit 1) r
-                cross join lateral (
-                      select id, number from orders where tenant_id = of_tenant and id = r.order_id limit 1) o
-               ) o
-         cross join lateral (
-               select distinct product_id, archived from taken_stock where tenant_id = of_tenant and order_id = o.id) t
-         cross join lateral (
-               select distinct a.product_id, a.created_at, a.id, a.quantity
-                 from (
-                      select created_at
-                        from refunds
-                       where tenant_id = of_tenant and order_id = o.id and restock and not t.archived
-                      offset 0
-                      ) r
-                cross join lateral (
-                      select *
-                        from inventory_adjustments
-                       where tenant_id = of_tenant
-                         and created_at >= r.created_at and created_at < r.created_at + interval '10 minutes'
-                      offset 0
-                      ) a
-                where a.product_id = t.product_id and a.order_number = o.number and a.reason = 'refund' and a.type = 'add'
-                union all
-               select t.product_id, 'infinity', 0, sum(returned)
-                 from taken_stock
-                where t.archived and tenant_id = of_tenant and order_id = o.id and product_id = t.product_id
-               having sum(returned) > 0
-               ) e
-         cross join lateral (
-               select id, order_id
-                 from refunds
-                where tenant_id = of_tenant and order_id = o.id and restock and created_at <= e.created_at
-                order by id desc
-                limit 1
-               ) f
-         where f.id = any (refund_ids)
-         order by f.id, e.id
-    loop
-        insert into refund_items as i (tenant_id, refund_id, order_id, line, amount, units)
-        select of_tenant, entry.id, entry.order_id, n.line, 0, n.units
-          from (
-               select s.line, least(s.free, entry.quantity - (sum(s.free) over (order by s.line) - s.free)) as units
-                 from (
-                      select t.line, t.returned - (
-                             select coalesce(sum(units), 0)
-                               from refund_items
-                              where tenant_id = of_tenant and order_id = t.order_id and line = t.line) as free
-                        from taken_stock t
-                       where t.tenant_id = of_tenant and t.order_id = entry.order_id
-                         and t.product_id = entry.product_id
-                      ) s
-               ) n
-         where n.units > 0
-            on conflict (tenant_id, refund_id, line) do update set units = i.units + excluded.units;
-    end loop;
-end $function$;
-revoke execute on function fill_refunds(bigint,bigint[]) from public;
-
-CREATE OR REPLACE FUNCTION public.refund_sums(of_tenant bigint, refund_ids bigint[])
- RETURNS TABLE(kind integer, day date, channel text, key bigint, refund_count bigint, refunded_revenue bigint, refunded_revenue_without_cost bigint, units_returned bigint, returned_cost bigint)
- LANGUAGE sql
- STABLE
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    select k.kind, k.day, k.channel, k.key,
-           count(distinct s.refund_id) - count(distinct s.refund_id) filter (where s.amount > 0), sum(s.revenue),
-           sum(case when s.unit_cost is null then s.revenue else 0 end), sum(s.units), sum(s.cost)
-      from (
-           select d.day, d.month, f.id as refund_id, o.channel, l.sold_id, l.unit_cost, i.amount, i.revenue, i.units,
-                  case when f.restock then i.units * coalesce(l.unit_cost, 0) else 0 end as cost,
-                  coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
-             from unnest(refund_ids) u (id)
-            cross join lateral (select timezone from sales_zones where tenant_id = of_tenant limit 1) z
-            cross join lateral (select * from refunds where tenant_id = of_tenant and id = u.id limit 1) f
-            cross join lateral (select local_day(f.refunded_at, z.timezone) as day offset 0) t
-            cross join lateral (select t.day, date_trunc('month', t.day::timestamp)::date as month offset 0) d
-            cross join lateral (select channel from orders where tenant_id = of_tenant and id = f.order_id limit 1) o
-            cross join lateral (select * from refund_items where tenant_id = of_tenant and refund_id = f.id offset 0) i
-            cross join lateral (
-                  select sold_id, unit_cost
-                    from order_items
-                   where tenant_id = of_tenant and order_id = i.order_id and line = i.line
-                   limit 1) l
-            cross join lateral (
-                  select category_id, seller_id from sold_products where tenant_id = of_tenant and id = l.sold_id limit 1) p
-           offset 0) s
-     cross join lateral (
-           values (1, s.day, s.channel, 0::bigint), (2, s.day, s.channel, s.category_id),
-                  (3, s.day, s.channel, s.seller_id), (4, s.month, '', s.sold_id)
-           ) k (kind, day, channel, key)
-     group by k.kind, k.day, k.channel, k.key
-$function$;
-revoke execute on function refund_sums(bigint,bigint[]) from public;
-
-CREATE OR REPLACE FUNCTION public.add_refunds(of_tenant bigint, refund_ids bigint[], factor integer, counts boolean)
- RETURNS void
- LANGUAGE sql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    insert into sales_rollups as r (
-           tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost,
-           refund_count, refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
-    select of_tenant, s.kind, s.day, s.channel, s.key, 0, 0, 0, 0, 0, 0, 0, 0,
-           case when counts then s.refund_count else 0 end, 0, factor * s.refunded_revenue,
-           factor * s.refunded_revenue_without_cost, factor * s.units_returned, factor * s.returned_cost
-      from refund_sums(of_tenant, refund_ids) s
-     order by s.kind, s.day, s.channel collate "C", s.key
-        on conflict (tenant_id, kind, day, channel, key) do update
-       set refund_count = r.refund_count + excluded.refund_count,
-           refunded_revenue = r.refunded_revenue + excluded.refunded_revenue,
-           refunded_revenue_without_cost = r.refunded_revenue_without_cost + excluded.refunded_revenue_without_cost,
-           units_returned = r.units_returned + excluded.units_returned,
-           returned_cost = r.returned_cost + excluded.returned_cost
-$function$;
-revoke execute on function add_refunds(bigint,bigint[],integer,boolean) from public;
-
-CREATE OR REPLACE FUNCTION public.count_returns()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    changed record;
-begin
-    if tg_table_name = 'refund_items' then
-        for changed in
-            select n.tenant_id, array_agg(n.refund_id) as ids
-              from (select distinct tenant_id, refund_id from new_rows) n
-             cross join lateral (
-                   select tax from refunds where tenant_id = n.tenant_id and id = n.refund_id limit 1) r
-             where r.tax is null
-             group by n.tenant_id
-        loop
-            perform fill_refunds(changed.tenant_id, changed.ids);
-            perform add_refunds(changed.tenant_id, array(
-                select r.id
-                  from unnest(changed.ids) i (id)
-                 cross join lateral (
-                       select id, order_id from refunds where tenant_id = changed.tenant_id and id = i.id limit 1) r
-                 where (
-                       select order_id from cancellations where tenant_id = changed.tenant_id and order_id = r.order_id
-                       ) is null), 1, true);
-        end loop;
-    else
-        for changed in
-            select n.tenant_id, array_agg(r.id) as ids
-              from new_rows n
-             cross join lateral ( -- waits for a transaction that fills the refunds
-                   select id from refunds where tenant_id = n.tenant_id and order_id = n.order_id for no key update) r
-             where not n.net
-             group by n.tenant_id
-        loop
-            perform add_refunds(changed.tenant_id, changed.ids, -1, false);
-        end loop;
-    end if;
-    return null;
-end $function$;
-revoke execute on function count_returns() from public;
 
 CREATE OR REPLACE FUNCTION public.remove_sales(of_plan bigint, order_ids bigint[], refund_ids bigint[], cancellation_ids bigint[], customer_ids bigint[])
  RETURNS void
@@ -4091,6 +3461,34 @@ begin
     select of_tenant, (r.refunded_at at time zone 'UTC')::date
       from refunds r
      where r.tenant_id = of_tenant and r.order_id = any (cancellation_ids);
+    insert into changes (tenant_id, epoch, action, types, ids)
+    select of_tenant, feed_epoch(of_tenant), 'deleted', '{refund}', refund_ids::text[]
+     where refund_ids <> '{}';
+    insert into changes (tenant_id, epoch, action, types, changed, ids)
+    select of_tenant, feed_epoch(of_tenant), 'updated', '{order}', u.changed, array_agg(o.number)
+      from (
+           select distinct r.order_id as id, '{items,refunded_total,refunds,updated_at}'::text[] as changed
+             from refunds r
+            where r.tenant_id = of_tenant and r.id = any (refund_ids)
+            union
+           select unnest(cancellation_ids), '{cancelled_at,status,updated_at}'
+           ) u
+     cross join lateral (select number from orders where tenant_id = of_tenant and id = u.id limit 1) o
+     group by u.changed;
+    insert into changes (tenant_id, epoch, action, types, ids)
+    select of_tenant, feed_epoch(of_tenant), 'deleted', '{order}', array_agg(o.number)
+      from orders o
+     where o.tenant_id = of_tenant and o.id = any (order_ids)
+    having count(*) > 0;
+    insert into changes (tenant_id, epoch, action, types, ids)
+    select of_tenant, feed_epoch(of_tenant), 'deleted', '{customer}', array_agg(c.number)
+      from customers c
+     where c.tenant_id = of_tenant and c.id = any (customer_ids)
+    having count(*) > 0;
+    perform add_to_quota(of_tenant, 0, -cardinality(refund_ids) - (
+        select count(*) + coalesce(sum(o.items), 0)
+          from orders o
+         where o.tenant_id = of_tenant and o.id = any (order_ids)), false);
     delete from refunds r where r.tenant_id = of_tenant and r.id = any (refund_ids);
     delete from cancellations c where c.tenant_id = of_tenant and c.order_id = any (cancellation_ids);
     delete from orders o where o.tenant_id = of_tenant and o.id = any (order_ids);
@@ -4282,66 +3680,40 @@ CREATE OR REPLACE FUNCTION public.count_quota()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
-begin
-    case tg_argv[0] -- rows of partitions have other names of tables
-    when 'inventory_adjustments' then
-        perform public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c;
-    when 'change_plan_parts' then
-        perform public.add_to_quota(
-                    min(c.tenant_id), -sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)), 0, false)
-           from changed_rows c;
-    when 'change_plan_files' then
-        perform public.add_to_quota(min(c.tenant_id), -sum(octet_length(c.bytes)), 0, false) from changed_rows c;
-    when 'idempotency_keys' then
-        perform public.add_to_quota(min(c.tenant_id), -sum(coalesce(octet_length(c.body), 0)), 0, false)
-           from changed_rows c;
-    when 'webhook_deliveries' then
-        perform public.add_to_quota(
-                    min(c.tenant_id), (case tg_op when 'INSERT' then 1 else -1 end
-                                       * sum(public.delivery_bytes(c.response, c.error)))::bigint, 0, false)
-           from changed_rows c;
-        if tg_op = 'UPDATE' then
-            perform public.add_to_quota(min(c.tenant_id), sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
-               from new_rows c;
-        end if;
-    end case;
-    return null;
-end $function$;
-revoke execute on function count_quota() from public;
-
-CREATE OR REPLACE FUNCTION public.count_quota_of_row()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
 declare
+    stored record := case tg_op when 'DELETE' then old else new end;
     bytes bigint;
     refusable boolean := false;
 begin
     case tg_argv[0] -- rows of partitions have other names of tables
-    when 'products' then
-        if current_setting('app.recorded', true) is distinct from statement_timestamp()::text then
-            return null; -- record_products counts
-        end if;
-        bytes := public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
-                 - public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images);
-        refusable := bytes > 0;
+    when 'inventory_adjustments' then
+        perform public.add_to_quota(min(n.tenant_id), 0, count(*), bool_or(n.reason is null)) from new_rows n;
+        return null;
     when 'change_plan_parts' then
-        bytes := octet_length(new.rows) + coalesce(octet_length(new.result), 0);
+        bytes := octet_length(stored.rows) + coalesce(octet_length(stored.result), 0);
         if tg_op = 'UPDATE' then
             bytes := bytes - octet_length(old.rows) - coalesce(octet_length(old.result), 0);
         end if;
         refusable := tg_op = 'INSERT';
     when 'change_plan_files' then
-        bytes := octet_length(new.bytes);
-        refusable := true;
+        bytes := octet_length(stored.bytes);
+        refusable := tg_op = 'INSERT';
     when 'idempotency_keys' then
-        bytes := coalesce(octet_length(new.body), 0) - coalesce(octet_length(old.body), 0);
-        refusable := bytes > 0;
+        bytes := coalesce(octet_length(stored.body), 0);
+        if tg_op = 'UPDATE' then
+            bytes := bytes - coalesce(octet_length(old.body), 0);
+        end if;
+        refusable := tg_op = 'UPDATE' and bytes > 0;
+    when 'webhook_deliveries' then
+        bytes := public.delivery_bytes(stored.response, stored.error);
+        if tg_op = 'UPDATE' then
+            bytes := bytes - public.delivery_bytes(old.response, old.error);
+        end if;
     end case;
-    perform public.add_to_quota(new.tenant_id, bytes, 0, refusable);
+    perform public.add_to_quota(stored.tenant_id, case tg_op when 'DELETE' then -bytes else bytes end, 0, refusable);
     return null;
 end $function$;
-revoke execute on function count_quota_of_row() from public;
+revoke execute on function count_quota() from public;
 
 CREATE OR REPLACE FUNCTION public.recount_quotas(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, changed integer)
@@ -4415,28 +3787,6 @@ begin
 end $function$;
 revoke execute on function recount_quotas(bigint,integer) from public;
 grant execute on function recount_quotas(bigint,integer) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.queue_texts()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-begin
-    if tg_op = 'INSERT' then
-        insert into unfilled_texts (tenant_id, kind, first_id, last_id)
-        select n.tenant_id, tg_argv[0], min(n.id), max(n.id) from new_rows n group by n.tenant_id;
-        return null;
-    end if;
-    if tg_argv[0] = 'product' then
-        delete from product_texts t where t.tenant_id = new.tenant_id and t.product_id = new.id;
-    else
-        delete from customer_texts t where t.tenant_id = new.tenant_id and t.customer_id = new.id;
-    end if;
-    insert into unfilled_texts (tenant_id, kind, first_id, last_id)
-    values (new.tenant_id, tg_argv[0], new.id, new.id);
-    return null;
-end $function$;
-revoke execute on function queue_texts() from public;
 
 CREATE OR REPLACE FUNCTION public.next_unfilled_tenant(after_tenant bigint)
  RETURNS bigint
@@ -4694,6 +4044,16 @@ AS $function$
 $function$;
 revoke execute on function has_worker(text,bigint) from public;
 
+CREATE OR REPLACE FUNCTION public.mark_days()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into public.unpacked_sums (tenant_id, month, block) select n.tenant_id, n.day, -2 from new_rows n;
+    return null;
+end $function$;
+revoke execute on function mark_days() from public;
+
 CREATE OR REPLACE FUNCTION public.move_work(of_task text, of_tenant bigint, by_worker uuid, to_state text, seconds double precision)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4714,6 +4074,336 @@ begin
 end $function$;
 revoke execute on function move_work(text,bigint,uuid,text,double precision) from public;
 grant execute on function move_work(text,bigint,uuid,text,double precision) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.pack_sums(after_tenant bigint, max_rows integer, few integer DEFAULT 100)
+ RETURNS TABLE(tenant bigint, changed integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    retry interval := '0';
+    mark record;
+begin
+    changed := 0;
+    tenant := after_tenant;
+    for visits in 1..case when after_tenant < 0 then 1 else 100 end loop
+        tenant := case when after_tenant < 0 then -after_tenant else next_tenant_with_work('pack_sums', tenant) end;
+        exit when tenant is null;
+        perform set_config('app.tenant_id', tenant::text, true);
+        delete from tenants_with_work w
+         where w.task = 'pack_sums'
+           and w.tenant_id = tenant
+           and w.worker is null
+           and not exists (select from unpacked_sums u where u.tenant_id = tenant and not u.is_kept);
+        continue when found;
+        if after_tenant < 0 then
+            perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
+        end if;
+        continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
+        for mark in
+            select distinct u.month, u.block
+              from unpacked_sums u
+             where u.tenant_id = tenant and not u.is_kept
+        loop
+            exit when changed = max_rows;
+            begin
+                case mark.block
+                when -2 then
+                    delete from packed_customers p where p.tenant_id = tenant and p.day = mark.month;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = mark.month and u.block = mark.block
+                    ), of_previous_release as (
+                        delete from unpacked_customers u where u.tenant_id = tenant and u.day = mark.month
+                    )
+                    insert into packed_customers
+                           (tenant_id, day, customer_ids, revenue, placed_at, refunded_ids, refunds, guests)
+                    select tenant, mark.month, s.*
+                      from customer_sales(tenant, mark.month::timestamp at time zone 'UTC',
+                                          (mark.month + 1)::timestamp at time zone 'UTC') s;
+                when -1 then
+                    delete from monthly_sums m where m.tenant_id = tenant and m.kind in (2, 3) and m.month = mark.month;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = mark.month and u.block = mark.block
+                    ), few_sums as materialized (
+                        select count(*) between 1 and few - 1 as is_true
+                          from (
+                               select from sales_rollups r
+                                where r.tenant_id = tenant and r.kind in (2, 3)
+                                  and r.day >= mark.month and r.day < (mark.month + interval '1 month')::date
+                                limit few
+                               ) r
+                    ), kept as (
+                        insert into unpacked_sums (tenant_id, month, block, is_kept)
+                        select tenant, mark.month, mark.block, true from few_sums where is_true
+                    )
+                    insert into monthly_sums
+                           (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
+                            tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue,
+                            refunded_revenue_without_cost, units_returned, returned_cost)
+                    select tenant, r.kind, mark.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
+                           sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
+                           sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost),
+                           sum(r.refunded_revenue), sum(r.refunded_revenue_without_cost), sum(r.units_returned),
+                           sum(r.returned_cost)
+                      from sales_rollups r
+                     where r.tenant_id = tenant
+                       and r.kind in (2, 3)
+                       and r.day >= mark.month
+                       and r.day < (mark.month + interval '1 month')::date
+                       and not (select is_true from few_sums)
+                     group by r.kind, r.key;
+                else
+                    delete from packed_sums p
+                     where p.tenant_id = tenant and p.month = mark.month and p.block = mark.block;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = mark.month and u.block = mark.block
+                    ), sums as materialized (
+                        select * from product_block(tenant, mark.month, mark.block)
+                    ), kept as (
+                        insert into unpacked_sums (tenant_id, month, block, is_kept)
+                        select tenant, mark.month, mark.block, true
+                          from sums s
+                         where length(s.sold_ids) between 8 and 8 * (few - 1)
+                    )
+                    insert into packed_sums
+                           (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost,
+                            refunds, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost)
+                    select tenant, mark.month, mark.block, s.* from sums s where length(s.sold_ids) >= 8 * greatest(few, 1);
+                end case;
+                changed := changed + 1;
+            exception when numeric_value_out_of_range then
+                retry := interval '5 minutes'; -- The mark stays, and reports of the period fail with the same error.
+            end;
+        end loop;
+        with seen as (
+            delete from tenants_with_work w
+             where w.task = 'pack_sums' and w.tenant_id = tenant and w.worker is null
+        )
+        insert into tenants_with_work (tenant_id, task, due)
+        select tenant, 'pack_sums', now() + case when changed = max_rows then interval '0' else retry end
+         where exists (select from unpacked_sums u where u.tenant_id = tenant and not u.is_kept);
+        exit when changed > 0;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+    if tenant is not null then
+        return next;
+    end if;
+end $function$;
+revoke execute on function pack_sums(bigint,integer,integer) from public;
+grant execute on function pack_sums(bigint,integer,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.products_deleted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+    backend_slot smallint;
+    files record;
+begin
+    select public.take_slot(o.tenant_id) into backend_slot from old_rows o limit 1;
+    with facets as (
+         insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+         select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+           from old_rows o
+          cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+          group by 1, 2, 3, 4
+         on conflict (tenant_id, facet, value, status, slot) do update
+            set count = c.count + excluded.count, is_stored = true
+         returning value, not is_stored as is_new
+    )
+    insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+    select o.tenant_id, backend_slot, o.status, -count(*),
+           case when row_number() over () = 1
+                then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                else 0 end
+           - sum(public.product_bytes(o.sku, o.name, o.description, o.bin_location, o.upc, o.tags, o.images))::bigint,
+           -count(*)
+      from old_rows o
+     group by 1, 3
+    on conflict (tenant_id, slot, status) do update
+       set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+           records = c.records + excluded.records;
+    if exists (select from old_rows o where o.images <> '[]') then
+        insert into public.unused_media (tenant_id, due, file)
+        select distinct o.tenant_id, now(), i ->> 'file'
+          from old_rows o
+         cross join lateral jsonb_array_elements(o.images) i
+         where i ? 'file';
+        select min(o.tenant_id) as tenant, coalesce(sum((i ->> 'bytes')::bigint), 0) as bytes
+          into files
+          from old_rows o
+         cross join lateral jsonb_array_elements(o.images) i;
+        update public.media_totals t set bytes = t.bytes - files.bytes where t.tenant_id = files.tenant;
+    end if;
+    insert into public.changes (tenant_id, epoch, action, types, ids)
+    select o.tenant_id, public.feed_epoch(o.tenant_id), 'deleted', '{product,stock}', array_agg(o.id::text)
+      from old_rows o
+     group by o.tenant_id;
+    return null;
+end $function$;
+revoke execute on function products_deleted() from public;
+
+CREATE OR REPLACE FUNCTION public.products_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+    backend_slot smallint;
+    total record;
+begin
+    select public.take_slot(n.tenant_id) into backend_slot from new_rows n limit 1;
+    with facets as (
+         insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+         select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+           from new_rows n
+          cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+          group by 1, 2, 3, 4
+         on conflict (tenant_id, facet, value, status, slot) do update
+            set count = c.count + excluded.count, is_stored = true
+         returning value, not is_stored as is_new
+    ), added as materialized (
+         select n.tenant_id, n.status, count(*) as count,
+                count(*) + case when current_setting('app.counted', true) = statement_timestamp()::text
+                                then count(*) filter (where n.quantity > 0) else 0 end as records,
+                sum(public.product_bytes(
+                    n.sku, n.name, n.description, n.bin_location, n.upc, n.tags, n.images))::bigint
+                + case when row_number() over () = 1
+                       then coalesce((select sum(public.facet_bytes(value)) from facets where is_new), 0)::bigint
+                       else 0 end as storage
+           from new_rows n
+          group by 1, 2
+    ), counted as (
+         insert into public.product_counts as c (tenant_id, slot, status, count, storage, records)
+         select a.tenant_id, backend_slot, a.status, a.count, a.storage, a.records from added a
+         on conflict (tenant_id, slot, status) do update
+            set count = c.count + excluded.count, storage = c.storage + excluded.storage,
+                records = c.records + excluded.records
+    ), tagged as (
+         insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+         select n.tenant_id, unnest(n.tags), n.created_at, n.id, n.status, n.name, n.sku, n.price from new_rows n
+    ), listed as (
+         insert into public.low_products (tenant_id, product_id, quantity)
+         select n.tenant_id, n.id, n.quantity from new_rows n where n.quantity <= n.reorder_point
+    )
+    select min(a.tenant_id) as tenant, sum(a.storage)::bigint as storage, sum(a.records)::bigint as records
+      into total
+      from added a;
+    perform public.check_quota(total.tenant, total.storage, total.records);
+    if current_setting('app.recorded', true) is distinct from statement_timestamp()::text then
+        insert into public.changes (tenant_id, epoch, action, types, ids)
+        select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{product,stock}', array_agg(n.id::text)
+          from new_rows n
+         group by n.tenant_id;
+    end if;
+    if current_setting('app.text_version', true) is distinct from '1' then
+        insert into public.unfilled_texts (tenant_id, kind, first_id, last_id)
+        select n.tenant_id, 'product', min(n.id), max(n.id) from new_rows n group by n.tenant_id;
+    end if;
+    return null;
+end $function$;
+revoke execute on function products_inserted() from public;
+
+CREATE OR REPLACE FUNCTION public.products_updated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+    backend_slot smallint;
+    growth bigint;
+    facet_storage bigint;
+    added text[];
+    found_files bigint;
+begin
+    if old.status <> new.status or old.category_id is distinct from new.category_id
+       or old.seller_id is distinct from new.seller_id or old.warehouse_id <> new.warehouse_id or old.tags <> new.tags
+    then
+        backend_slot := public.take_slot(new.tenant_id);
+        if old.status <> new.status then
+            insert into public.product_counts as c (tenant_id, slot, status, count)
+            values (new.tenant_id, backend_slot, old.status, -1), (new.tenant_id, backend_slot, new.status, 1)
+            on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+        end if;
+        with facets as (
+             insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
+             select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
+               from (
+                    select facet, value, old.status as status, -1 as count
+                      from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+                     union all
+                    select facet, value, new.status, 1
+                      from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+                    ) f
+              group by 2, 3, 4
+             having sum(f.count) <> 0
+             on conflict (tenant_id, facet, value, status, slot) do update
+                set count = c.count + excluded.count, is_stored = true
+             returning value, not is_stored as is_new
+        )
+        select sum(public.facet_bytes(value)) into facet_storage from facets where is_new;
+        perform public.add_to_quota(new.tenant_id, facet_storage, 0, true);
+    end if;
+    if old.tags <> new.tags then
+        delete from public.product_tags
+         where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags);
+        insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+        select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
+        on conflict (tenant_id, tag, product_id) do update
+           set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price;
+    elsif new.tags <> '{}' and (old.status, old.name, old.sku, old.price)
+                               is distinct from (new.status, new.name, new.sku, new.price) then
+        update public.product_tags
+           set status = new.status, name = new.name, sku = new.sku, price = new.price
+         where tenant_id = new.tenant_id and product_id = new.id;
+    end if;
+    -- record_products counts the bytes of statements that do not record their change.
+    if current_setting('app.recorded', true) = statement_timestamp()::text then
+        growth := public.product_bytes(new.sku, new.name, new.description, new.bin_location, new.upc, new.tags, new.images)
+                  - public.product_bytes(old.sku, old.name, old.description, old.bin_location, old.upc, old.tags, old.images);
+        perform public.add_to_quota(new.tenant_id, growth, 0, growth > 0);
+    end if;
+    if old.images <> new.images then
+        insert into public.unused_media (tenant_id, due, file)
+        select new.tenant_id, now(), i ->> 'file' from jsonb_array_elements(old.images) i where i ? 'file'
+        except
+        select new.tenant_id, now(), i ->> 'file' from jsonb_array_elements(new.images) i;
+        added := array(
+            select i ->> 'file' from jsonb_array_elements(new.images) i where i ? 'file'
+            except
+            select i ->> 'file' from jsonb_array_elements(old.images) i);
+        if added <> '{}' then
+            with used as (
+                delete from public.unused_media where tenant_id = new.tenant_id and file = any (added) returning file
+            )
+            select count(*) into found_files from used;
+            if found_files <> cardinality(added) then
+                raise exception 'an image has a file that is not reserved';
+            end if;
+        end if;
+        growth := (select coalesce(sum((i ->> 'bytes')::bigint), 0) from jsonb_array_elements(new.images) i)
+                  - (select coalesce(sum((i ->> 'bytes')::bigint), 0) from jsonb_array_elements(old.images) i);
+        if growth > 0 then
+            insert into public.media_totals as t (tenant_id, bytes)
+            values (new.tenant_id, growth)
+                on conflict (tenant_id) do update
+               set bytes = t.bytes + excluded.bytes;
+        elsif growth < 0 then
+            update public.media_totals t set bytes = t.bytes + growth where t.tenant_id = new.tenant_id;
+        end if;
+    end if;
+    if current_setting('app.text_version', true) is distinct from '1' and (old.name, old.sku, old.upc)
+                                                                       is distinct from (new.name, new.sku, new.upc) then
+        delete from public.product_texts t where t.tenant_id = new.tenant_id and t.product_id = new.id;
+        insert into public.unfilled_texts (tenant_id, kind, first_id, last_id)
+        values (new.tenant_id, 'product', new.id, new.id);
+    end if;
+    return null;
+end $function$;
+revoke execute on function products_updated() from public;
 
 CREATE OR REPLACE FUNCTION public.schema_functions()
  RETURNS text

@@ -260,7 +260,7 @@ func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const pack = `select pack_product_sums(id - 1, 100) from tenants`
+	const pack, packAfter = `select pack_product_sums(id - 1, 100) from tenants`, `select pack_sums(-id, 100, 1) from tenants`
 	for _, exec := range []struct {
 		conn *pgx.Conn
 		sql  string
@@ -273,7 +273,7 @@ func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got string
-	if _, err := reader.Exec(t.Context(), pack); err != nil {
+	if _, err := reader.Exec(t.Context(), packAfter); err != nil {
 		t.Fatal(err)
 	}
 	if err := reader.QueryRow(t.Context(), `
@@ -286,6 +286,57 @@ func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
 	want := "two 2 01 0 100, two 2 03 0 1100, two 3 01 0 100, two 3 01 5 100, two 3 03 0 1100, two 3 03 5 1100"
 	if got != want {
 		t.Errorf("monthly sums: %s, want %s", got, want)
+	}
+}
+
+// The upgrade takes over the marks of days and the queues of the previous release, also from a transaction that marks a
+// day while it runs.
+func TestAnUpgradeTakesOverMarkedDays(t *testing.T) {
+	t.Parallel()
+	dbtest.SkipOnCitus(t, "the schema has no earlier version")
+	const before = 67 // the migration before the one that adds the marks of days to unpacked_sums
+	d := dbtest.New(t)
+	d.MustRewind(t, before)
+	super, reader := d.MustSuper(t), d.MustSuper(t)
+	for _, sql := range []string{
+		`insert into tenants (slug, name, plan) values ('one', 'One', 'standard'), ('two', 'Two', 'standard')`,
+		`insert into unpacked_sums select id, '2026-02-01', 7 from tenants where slug = 'one'`,
+		`insert into unpacked_customers select id, '2026-03-01' from tenants`,
+		`begin`,
+		`insert into unpacked_customers select id, '2026-03-02' from tenants where slug = 'two'`,
+	} {
+		if _, err := super.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	done := mustUpgrade(t, d)
+	const waiting = `select count(*) from pg_locks where relation = 'unpacked_customers'::regclass and not granted`
+	for n := 0; n == 0 && len(done) == 0; time.Sleep(10 * time.Millisecond) {
+		if err := reader.QueryRow(t.Context(), waiting).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := super.Exec(t.Context(), `commit`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	// The repair of the previous release marks days too.
+	if _, err := super.Exec(t.Context(), `insert into unpacked_customers select id, '2026-03-03' from tenants`); err != nil {
+		t.Fatal(err)
+	}
+	var marks, queue string
+	if err := reader.QueryRow(t.Context(), `
+		select (select string_agg(concat_ws(' ', slug, to_char(month, 'MM-DD'), block), ', ' order by slug, month)
+		          from unpacked_sums u join tenants t on t.id = u.tenant_id),
+		       (select string_agg(distinct slug || ' ' || task, ', ')
+		          from tenants_with_work w join tenants t on t.id = w.tenant_id where task like 'pack%')`).Scan(&marks, &queue); err != nil {
+		t.Fatal(err)
+	}
+	const wantMarks = "one 02-01 7, one 03-01 -2, one 03-03 -2, two 03-01 -2, two 03-02 -2, two 03-03 -2"
+	if marks != wantMarks || queue != "one pack_sums, two pack_sums" {
+		t.Errorf("marks: %s; queue: %s", marks, queue)
 	}
 }
 

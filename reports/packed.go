@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy/db"
 )
 
@@ -90,25 +91,13 @@ const firstIDsSQL = `
 
 const packedMonthsSQL = `
 		select {range} as range, p.block, p.sold_ids, {sums}
-		  from packed_sums p
-		 where p.tenant_id = $1
-		   and p.month >= {from}
-		   and p.month <= {to}
-		   and not exists (
-		       select
-		         from unpacked_sums u
-		        where u.tenant_id = $1
-		          and (u.month, u.block) = (p.month, p.block)
-		          and u.month >= {from}
-		          and u.month <= {to})
+		  from {rows}
 		 union all
-		select {range}, u.block, s.sold_ids, {new_sums}
+		select {range}, u.block, p.sold_ids, {sums}
 		  from (
-		       select distinct month, block
-		         from unpacked_sums
-		        where tenant_id = $1 and month >= {from} and month <= {to} and block >= 0
+		       {marks}
 		       ) u
-		 cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s`
+		 cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p`
 
 const packedDaysSQL = `
 		select {range} as range, (key / {block_size})::int as block, string_agg(int8send(key), ''), {packed_sums}
@@ -148,7 +137,7 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 	}
 	fragments := map[string]string{
 		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`),
-		"new_sums": each(`s.{}`),
+		"rows": sums.PackedSums.Rows, "marks": sums.PackedSums.Marks,
 	}
 	months, added, removed := r.nearMonths(b.today())
 	if b.factsOnly {

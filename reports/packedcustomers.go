@@ -126,23 +126,14 @@ func (c *customerCounts) result() (customers Customers, withoutOrder Sums) {
 
 const packedCustomersSQL = `
 		select {columns}
-		  from packed_customers p
-		 where p.tenant_id = $1
-		   and p.day >= {first}
-		   and p.day < {end}
-		   and not exists (
-		       select
-		         from unpacked_customers u
-		        where u.tenant_id = $1
-		          and u.day = p.day
-		          and u.day >= {first}
-		          and u.day < {end})
+		  from {rows}
 		 union all
 		select {columns}
 		  from (
-		       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
-		         from unpacked_customers
-		        where tenant_id = $1 and day >= {first} and day < {end}
+		       select month::timestamp at time zone 'UTC' as begins, (month + 1)::timestamp at time zone 'UTC' as ends
+		         from (
+		              {marks}
+		              ) m
 		        union all
 		       select *
 		         from unnest({begins}::timestamptz[], {ends}::timestamptz[])
@@ -157,7 +148,8 @@ func (b batch) queuePacked(
 	args := arguments{b.tenant}
 	first, end, begins, ends := wholeDays(from, before)
 	sql := fill(packedCustomersSQL, map[string]string{
-		"columns": strings.Join(columns, ", "), "first": args.add(first), "end": args.add(end),
+		"columns": strings.Join(columns, ", "), "rows": sums.PackedCustomers.Rows, "marks": sums.PackedCustomers.Marks,
+		"from": args.add(first), "to": args.add(end.AddDate(0, 0, -1)),
 		"begins": args.add(begins), "ends": args.add(ends),
 	})
 	b.queueBytes(sql, args, len(columns), add)

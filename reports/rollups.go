@@ -39,26 +39,17 @@ const daysOfChannelsSQL = `
 const monthlySumsSQL = `
 		select {period_of_month} as period, '' as channel, key,
 		       {sums}
-		  from monthly_sums m
-		 where tenant_id = $1
-		   and kind = {kind}
-		   and month >= {from}
-		   and month <= {to}
+		  from {rows}
+		   and p.kind = {kind}
 		   {and_category}
-		   and not exists (
-		       select
-		         from unpacked_sums u
-		        where u.tenant_id = $1
-		          and (u.month, u.block) = (m.month, -1)
-		          and u.month >= {from}
-		          and u.month <= {to})
 		 union all
 		select {period}, '', key,
 		       {sums}
 		  from (
-		       select distinct month, (month + interval '1 month')::date
-		         from unpacked_sums
-		        where tenant_id = $1 and month >= {from} and month <= {to} and block = -1
+		       select month, (month + interval '1 month')::date
+		         from (
+		              {marks}
+		              ) m
 		        union all
 		       select *
 		         from unnest({begins}::date[], {ends}::date[])
@@ -92,6 +83,7 @@ func (q groupQuery) rollups(kind sums.RollupKind, args *arguments) string {
 		template, q.Range = monthlySumsSQL, *months
 		fragments["begins"], fragments["ends"] = args.add(begins), args.add(ends)
 		fragments["period_of_month"] = period("month")
+		fragments["rows"], fragments["marks"] = sums.MonthlySums.Rows, sums.MonthlySums.Marks
 	}
 	fragments["from"], fragments["to"], fragments["period"] = args.add(q.From), args.add(q.To), period("day")
 	if len(q.channels) > 0 {

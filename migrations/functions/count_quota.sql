@@ -1,31 +1,39 @@
--- Counts the rows of a statement for the quotas: deleted ones, changed deliveries, and new ones of the ledger. Only a
--- row of the ledger that no order writes can be refused.
+-- Counts rows for the quotas: new ones of the ledger, and each new, changed or deleted one of plans, responses and
+-- deliveries. Rows of the ledger that no order writes, those of new plans, and responses can be refused.
 create or replace function count_quota() returns trigger
 language plpgsql
 as $$
+declare
+    stored record := case tg_op when 'DELETE' then old else new end;
+    bytes bigint;
+    refusable boolean := false;
 begin
     case tg_argv[0] -- rows of partitions have other names of tables
     when 'inventory_adjustments' then
-        perform public.add_to_quota(min(c.tenant_id), 0, count(*), bool_or(c.reason is null)) from changed_rows c;
+        perform public.add_to_quota(min(n.tenant_id), 0, count(*), bool_or(n.reason is null)) from new_rows n;
+        return null;
     when 'change_plan_parts' then
-        perform public.add_to_quota(
-                    min(c.tenant_id), -sum(octet_length(c.rows) + coalesce(octet_length(c.result), 0)), 0, false)
-           from changed_rows c;
-    when 'change_plan_files' then
-        perform public.add_to_quota(min(c.tenant_id), -sum(octet_length(c.bytes)), 0, false) from changed_rows c;
-    when 'idempotency_keys' then
-        perform public.add_to_quota(min(c.tenant_id), -sum(coalesce(octet_length(c.body), 0)), 0, false)
-           from changed_rows c;
-    when 'webhook_deliveries' then
-        perform public.add_to_quota(
-                    min(c.tenant_id), (case tg_op when 'INSERT' then 1 else -1 end
-                                       * sum(public.delivery_bytes(c.response, c.error)))::bigint, 0, false)
-           from changed_rows c;
+        bytes := octet_length(stored.rows) + coalesce(octet_length(stored.result), 0);
         if tg_op = 'UPDATE' then
-            perform public.add_to_quota(min(c.tenant_id), sum(public.delivery_bytes(c.response, c.error))::bigint, 0, false)
-               from new_rows c;
+            bytes := bytes - octet_length(old.rows) - coalesce(octet_length(old.result), 0);
+        end if;
+        refusable := tg_op = 'INSERT';
+    when 'change_plan_files' then
+        bytes := octet_length(stored.bytes);
+        refusable := tg_op = 'INSERT';
+    when 'idempotency_keys' then
+        bytes := coalesce(octet_length(stored.body), 0);
+        if tg_op = 'UPDATE' then
+            bytes := bytes - coalesce(octet_length(old.body), 0);
+        end if;
+        refusable := tg_op = 'UPDATE' and bytes > 0;
+    when 'webhook_deliveries' then
+        bytes := public.delivery_bytes(stored.response, stored.error);
+        if tg_op = 'UPDATE' then
+            bytes := bytes - public.delivery_bytes(old.response, old.error);
         end if;
     end case;
+    perform public.add_to_quota(stored.tenant_id, case tg_op when 'DELETE' then -bytes else bytes end, 0, refusable);
     return null;
 end $$;
 revoke execute on function count_quota from public;

@@ -1,12 +1,11 @@
--- Keeps low_products, the products at or below their reorder point, which lists and the overview read.
+-- Keeps low_products, the products at or below their reorder point, which lists and the overview read, after a change of
+-- stock.
 create or replace function list_low_products() returns trigger
 language plpgsql
 as $$
 begin
-    if tg_op = 'UPDATE' then
-        if (old.quantity, old.reorder_point) is not distinct from (new.quantity, new.reorder_point) then
-            return null;
-        end if;
+    if (old.quantity, old.reorder_point) is not distinct from (new.quantity, new.reorder_point) then
+        return null;
     end if;
     if new.quantity <= new.reorder_point then
         insert into public.low_products (tenant_id, product_id, quantity)

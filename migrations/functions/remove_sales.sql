@@ -1,5 +1,5 @@
--- Deletes facts and customers that a plan being undone has created, and no other. The runtime role cannot delete facts
--- itself.
+-- Deletes facts and customers that a plan being undone has created, and no other, and records and counts them. The
+-- runtime role cannot delete facts itself.
 create or replace function remove_sales(
     of_plan bigint, order_ids bigint[], refund_ids bigint[], cancellation_ids bigint[],
     customer_ids bigint[]) returns void
@@ -56,6 +56,34 @@ begin
     select of_tenant, (r.refunded_at at time zone 'UTC')::date
       from refunds r
      where r.tenant_id = of_tenant and r.order_id = any (cancellation_ids);
+    insert into changes (tenant_id, epoch, action, types, ids)
+    select of_tenant, feed_epoch(of_tenant), 'deleted', '{refund}', refund_ids::text[]
+     where refund_ids <> '{}';
+    insert into changes (tenant_id, epoch, action, types, changed, ids)
+    select of_tenant, feed_epoch(of_tenant), 'updated', '{order}', u.changed, array_agg(o.number)
+      from (
+           select distinct r.order_id as id, '{items,refunded_total,refunds,updated_at}'::text[] as changed
+             from refunds r
+            where r.tenant_id = of_tenant and r.id = any (refund_ids)
+            union
+           select unnest(cancellation_ids), '{cancelled_at,status,updated_at}'
+           ) u
+     cross join lateral (select number from orders where tenant_id = of_tenant and id = u.id limit 1) o
+     group by u.changed;
+    insert into changes (tenant_id, epoch, action, types, ids)
+    select of_tenant, feed_epoch(of_tenant), 'deleted', '{order}', array_agg(o.number)
+      from orders o
+     where o.tenant_id = of_tenant and o.id = any (order_ids)
+    having count(*) > 0;
+    insert into changes (tenant_id, epoch, action, types, ids)
+    select of_tenant, feed_epoch(of_tenant), 'deleted', '{customer}', array_agg(c.number)
+      from customers c
+     where c.tenant_id = of_tenant and c.id = any (customer_ids)
+    having count(*) > 0;
+    perform add_to_quota(of_tenant, 0, -cardinality(refund_ids) - (
+        select count(*) + coalesce(sum(o.items), 0)
+          from orders o
+         where o.tenant_id = of_tenant and o.id = any (order_ids)), false);
     delete from refunds r where r.tenant_id = of_tenant and r.id = any (refund_ids);
     delete from cancellations c where c.tenant_id = of_tenant and c.order_id = any (cancellation_ids);
     delete from orders o where o.tenant_id = of_tenant and o.id = any (order_ids);

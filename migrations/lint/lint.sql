@@ -122,7 +122,7 @@ problems (object, problem) as (
      cross join lateral (values
            (not $1::boolean and p.proname not in (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
-                'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
+                'delete_expired_responses', 'delete_expired_usage', 'pack_sums', 'pack_product_sums', 'pack_customers',
                 'skip_tenant',
                 'reserve_media', 'claim_unused_media', 'forget_unused_media',
                 'claim_due_change_plan', 'count_due_change_plans', 'queue_task', 'claim_work', 'move_work',

@@ -220,7 +220,9 @@ func TestAnOrderListsTheRefundsThatItCounts(t *testing.T) {
 
 // pack packs all sums and orders.
 func pack(ctx context.Context, db *db.DB) error {
-	return errors.Join(tenants.PackProductSums.Run(ctx, db), tenants.PackCustomers.Run(ctx, db))
+	task := tenants.PackSums
+	task.Few = 1
+	return task.Run(ctx, db)
 }
 
 // Writers of different days of a month change the same packed sums while these are packed.

@@ -53,17 +53,16 @@ func repairMonth(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, month time.T
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.Exec(ctx, `
-		insert into unpacked_customers (tenant_id, day)
-		select $1, day from `+daysInUTC, p.bounds()...)
-	if err != nil {
-		return 0, err
-	}
-	return changed, repack(ctx, tx, tenant, month, month)
+	return changed, mark(ctx, tx, p)
 }
 
-// repack makes reports read the rollups of the tenant from one month to another until they are packed again.
-func repack(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, from, to time.Time) error {
+// mark makes reports compute the derived rows of a period until they are packed again.
+func mark(ctx context.Context, tx pgx.Tx, p period) error {
+	if _, err := tx.Exec(ctx, `
+		insert into unpacked_customers (tenant_id, day)
+		select $1, day from `+daysInUTC, p.bounds()...); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `
 		insert into unpacked_sums (tenant_id, month, block)
 		select tenant_id, month, block
@@ -74,7 +73,7 @@ func repack(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, from, to time.Tim
 		  from sales_rollups
 		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day >= $2 and day <= $3
 		 union
-		select $1, generate_series($2::date, $3, '1 month')::date, -1`, tenant, from, to)
+		select $1, generate_series($2::date, $3, '1 month')::date, -1`, p.ends()...)
 	return err
 }
 
@@ -143,7 +142,7 @@ func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Lo
 		return 0, err
 	}
 	if len(all) > 0 {
-		if err := repack(ctx, tx, tenant, all[0].First, all[len(all)-1].First); err != nil {
+		if err := mark(ctx, tx, newPeriod(tenant, all[0].First, all[len(all)-1].First, zone)); err != nil {
 			return 0, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,57 +20,20 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
-// earlierRelease makes the statements of a database store what those of the release before the sums of returns store:
-// its instances serve beside those of this release. Triggers within triggers are not statements of an instance.
-const earlierRelease = `
-	set role storeroom_owner;
-	create table dropped_shares (tx bigint, tenant_id bigint, order_id bigint, line integer);
-	grant insert, select on dropped_shares to storeroom_runtime;
-	create function before_returns() returns trigger language plpgsql as $$
-	begin
-	    if tg_table_name = 'refunds' then
-	        new.tax := null; new.shipping := null; new.restock := false; new.named := false;
-	    elsif tg_table_name = 'refund_items' then
-	        if new.amount = 0 then
-	            insert into dropped_shares values (txid_current(), new.tenant_id, new.order_id, new.line);
-	            return null;
-	        end if;
-	        new.revenue := 0; new.units := 0;
-	    elsif tg_table_name = 'cancellations' then
-	        new.net := false;
-	    else
-	        new.refunded_revenue := 0; new.refunded_revenue_without_cost := 0; new.units_returned := 0;
-	        new.returned_cost := 0;
-	        if new.kind = 4 then -- The refund does not count for products that it only returned units of.
-	            new.refund_count := new.refund_count - (
-	                select count(*)
-	                  from dropped_shares d join order_items i using (tenant_id, order_id, line)
-	                 where d.tx = txid_current() and i.tenant_id = new.tenant_id and i.sold_id = new.key);
-	        end if;
-	    end if;
-	    return new;
-	end $$;
-	do $$
-	declare
-	    t text;
-	begin
-	    foreach t in array '{refunds,refund_items,cancellations,sales_rollups}'::text[] loop
-	        execute format('create trigger before_returns before insert on %I for each row
-	                        when (pg_trigger_depth() = 0 and current_setting(''app.removes'', true) is distinct from ''on'')
-	                        execute function before_returns()', t);
-	    end loop;
-	    alter function remove_sales rename to remove_rows;
-	    execute replace(pg_get_functiondef('remove_facts'::regproc), 'remove_sales', 'remove_rows');
-	end $$;
-	create function remove_sales(p bigint, o bigint[], r bigint[], c bigint[], u bigint[]) returns void
-	    language plpgsql as $$
-	begin
-	    perform set_config('app.removes', 'on', true);
-	    perform remove_facts(p, o, r, c, u);
-	    perform set_config('app.removes', '', true);
-	end $$;
-	grant execute on function remove_sales to storeroom_runtime;
-	reset role`
+// mustFormerFunctions creates the functions of the upgrade as its files do.
+func mustFormerFunctions(t *testing.T, d *dbtest.Database) {
+	t.Helper()
+	functions := regexp.MustCompile(`(?ms)^create (or replace )?function (local_day|fill_refunds|refund_sums|add_refunds)\(.*?^(end )?\$\$;`)
+	script := "set role storeroom_owner;"
+	for _, m := range migrations.All() {
+		if strings.HasSuffix(m.Name, "_count_returns") {
+			script += strings.Join(functions.FindAllString(m.SQL, -1), "\n")
+		}
+	}
+	if _, err := d.MustSuper(t).PgConn().Exec(t.Context(), script).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // sellAndReturn stores random orders that take stock, refunds that return it or not, and cancellations.
 func (s *shop) sellAndReturn(t *testing.T, random *rand.Rand) {
@@ -153,6 +117,7 @@ func TestTheUpgradeFillsReturns(t *testing.T) {
 		shops = append(shops, s)
 	}
 	before := returns(t, d, shops...)
+	mustFormerFunctions(t, d)
 	script := `set role storeroom_owner; set search_path = public; set row_security = off;
 		alter table refund_items disable trigger user;`
 	for _, s := range shops {
@@ -204,6 +169,7 @@ func TestTheUpgradeReadsTheLedgerByTime(t *testing.T) {
 	if _, err := s.withStock().Refund(t.Context(), s.tenant, []sales.RefundRow{{Refund: r}}); err != nil {
 		t.Fatal(err)
 	}
+	mustFormerFunctions(t, d)
 	super := d.MustSuper(t)
 	if _, err := super.PgConn().Exec(t.Context(), fmt.Sprintf(`
 		insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before,
@@ -225,56 +191,6 @@ func TestTheUpgradeReadsTheLedgerByTime(t *testing.T) {
 	}
 	if read > 20 || units != 2 {
 		t.Errorf("the upgrade reads %d rows of the ledger and fills %d units, want at most 20 and 2", read, units)
-	}
-}
-
-// The sums are exact while instances of the earlier release store sales, and equal to those that this release stores.
-func TestTheEarlierReleaseKeepsTheSumsOfReturns(t *testing.T) {
-	t.Parallel()
-	dbtest.SkipOnCitus(t, "the test replaces functions")
-	now, earlier := dbtest.New(t), dbtest.New(t)
-	if _, err := earlier.MustSuper(t).PgConn().Exec(t.Context(), earlierRelease).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
-	for i, zone := range zones {
-		seed := func() *rand.Rand { return rand.New(rand.NewPCG(2, uint64(i))) }
-		a := mustStockedShop(t, now, fmt.Sprint("shop-", i), zone)
-		b := mustStockedShop(t, earlier, fmt.Sprint("shop-", i), zone)
-		a.sellAndReturn(t, seed())
-		b.sellAndReturn(t, seed())
-		b.mustAgree(t)
-		if diff := cmp.Diff(returns(t, now, a), returns(t, earlier, b)); diff != "" {
-			t.Errorf("%s: the sums differ (-this release +earlier release):\n%s", zone, diff)
-		}
-		if n := b.total(t, "returned_cost"); n <= 0 {
-			t.Errorf("the returned cost is %d", n)
-		}
-	}
-}
-
-// An instance of the earlier release undoes an import that refunded and cancelled orders of this release.
-func TestTheEarlierReleaseUndoesReturns(t *testing.T) {
-	t.Parallel()
-	dbtest.SkipOnCitus(t, "the test replaces functions")
-	d := dbtest.New(t)
-	s := mustStockedShop(t, d, "shop", "America/Santiago")
-	s.sellAndReturn(t, rand.New(rand.NewPCG(3, 3)))
-	before := returns(t, d, s)
-	f := file{cancellations: []sales.CancelRow{{Cancellation: sales.Cancellation{OrderNumber: "1", CancelledAt: &noon}}}}
-	for n := range 6 {
-		f.refunds = append(f.refunds, sales.RefundRow{Refund: refundOf(fmt.Sprint(n), money.Cents(10+n), "import")})
-	}
-	_, applied := s.mustImport(t, f, func() {})
-	s.mustAgree(t)
-	if _, err := d.MustSuper(t).PgConn().Exec(t.Context(), earlierRelease).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
-	if kept := s.mustUndo(t, applied); len(kept) > 0 {
-		t.Errorf("the undo keeps %v", kept)
-	}
-	s.mustAgree(t)
-	if diff := cmp.Diff(before, returns(t, d, s)); diff != "" {
-		t.Errorf("the undo leaves other sums:\n%s", diff)
 	}
 }
 

@@ -204,28 +204,20 @@ var checks = []check{
 		       ) i
 		 where r.units > i.quantity
 		 order by what`},
-	// A report reads these copies of the rollups by product.
-	{[]sums.Column{{Name: "digest"}}, period.ends, `
-		select format('packed sums of month %s, block %s', to_char(b.month, 'YYYY-MM'), b.block) as what,
-		       array[coalesce(md5(d.stored), 'missing')] as stored, array[md5(d.facts)] as facts
-		  from (
+	packedCheck(period.ends, `format('packed sums of month %s, block %s', to_char(b.month, 'YYYY-MM'), b.block)`, `
 			select month, block from packed_sums where tenant_id = $1 and month between $2 and $3
 			union
 			select day, (key / 16384)::int
 			  from sales_rollups
-			 where tenant_id = $1 and kind = ` + sums.ByProduct.SQL() + ` and day between $2 and $3
-			   and day = date_trunc('month', day::timestamp)::date and channel = ''
-			except
-			select month, block from unpacked_sums where tenant_id = $1 and month between $2 and $3
-		       ) b
-		  left join packed_sums p
-		    on p.tenant_id = $1 and p.month between $2 and $3 and p.month = b.month and p.block = b.block
-		 cross join lateral (select * from product_block($1, b.month, b.block) offset 0) s
-		 cross join lateral (
-			select ` + packedContent("p") + ` as stored, ` + packedContent("s") + ` as facts
-		       ) d
-		 where d.stored is distinct from d.facts
-		 order by what`},
+			 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day between $2 and $3
+			   and day = date_trunc('month', day::timestamp)::date and channel = ''`,
+		`packed_sums p on p.tenant_id = $1 and p.month between $2 and $3 and p.month = b.month and p.block = b.block`,
+		`product_block($1, b.month, b.block)`, `false`, packedSums),
+	packedCheck(period.bounds, `'packed customers of day ' || b.month`, `
+			select day as month, -2 as block from `+daysInUTC,
+		`packed_customers p on p.tenant_id = $1 and p.day = b.month`,
+		`customer_sales($1, b.month::timestamp at time zone 'UTC', (b.month + 1)::timestamp at time zone 'UTC')`,
+		`s.customer_ids || s.refunded_ids || s.guests = decode(repeat('00', 96), 'hex')`, packedCustomers),
 	// A report reads these sums of the rollups by category and by seller.
 	{sums.Columns(), period.ends, `
 		with stored as (
@@ -248,37 +240,38 @@ var checks = []check{
 			select u.month from unpacked_sums u where u.tenant_id = $1 and u.month between $2 and $3 and u.block = -1
 		       )
 		 order by month, kind, key`},
-	// A report reads these copies of orders and refunds.
-	{[]sums.Column{{Name: "digest"}}, period.bounds, `
-		select 'packed customers of day ' || b.day as what,
-		       array[coalesce(md5(d.stored), 'missing')] as stored, array[md5(d.facts)] as facts
-		  from (
-			select day from ` + daysInUTC + `
-			except
-			select day from unpacked_customers where tenant_id = $1
-		       ) b
-		  left join packed_customers p on p.tenant_id = $1 and p.day = b.day
-		 cross join lateral (
-			select *
-			  from customer_sales($1, b.day::timestamp at time zone 'UTC', (b.day + 1)::timestamp at time zone 'UTC')
-			offset 0
-		       ) s
-		 cross join lateral (
-			select p.customer_ids || p.revenue || p.placed_at || p.refunded_ids || p.refunds || p.guests as stored,
-			       s.customer_ids || s.revenue || s.placed_at || s.refunded_ids || s.refunds || s.guests as facts
-		       ) d
-		 where coalesce(d.stored, decode(repeat('00', 96), 'hex')) <> d.facts
-		 order by what`},
 }
+
+// packedCheck compares the columns of stored rows with those that their sales give, unless the rows are marked. periods
+// selects the month or day and the block of the marks. A period for which isEmpty is true needs no row.
+func packedCheck(
+	args func(period) []any, what, periods, stored, computed, isEmpty string, columns []string,
+) check {
+	content := func(of string) string {
+		var list []string
+		for _, c := range columns { // one can be empty, so its length precedes it
+			list = append(list, fmt.Sprintf("int4send(length(%[1]s.%[2]s)) || %[1]s.%[2]s", of, c))
+		}
+		return strings.Join(list, " || ")
+	}
+	return check{[]sums.Column{{Name: "digest"}}, args, `
+		select ` + what + ` as what, array[coalesce(md5(d.stored), 'missing')] as stored, array[md5(d.facts)] as facts
+		  from (` + periods + `
+			except
+			select month, block from unpacked_sums where tenant_id = $1
+		       ) b
+		  left join ` + stored + `
+		 cross join lateral (select * from ` + computed + ` offset 0) s
+		 cross join lateral (select ` + content("p") + ` as stored, ` + content("s") + ` as facts) d
+		 where d.stored is distinct from d.facts and (d.stored is not null or not (` + isEmpty + `))
+		 order by what`}
+}
+
+var packedSums = []string{
+	"sold_ids", "items", "units", "revenue", "cost", "revenue_without_cost", "refunds", "refunded_revenue",
+	"refunded_revenue_without_cost", "units_returned", "returned_cost",
+}
+
+var packedCustomers = []string{"customer_ids", "revenue", "placed_at", "refunded_ids", "refunds", "guests"}
 
 var monthlyKinds = sums.ByCategory.SQL() + ", " + sums.BySeller.SQL()
-
-// packedContent returns the columns of packed_sums. Each of those of returns can be empty, so its length precedes it.
-func packedContent(of string) string {
-	content := strings.ReplaceAll(
-		"p.sold_ids || p.items || p.units || p.revenue || p.cost || p.revenue_without_cost || p.refunds", "p.", of+".")
-	for _, c := range []string{"refunded_revenue", "refunded_revenue_without_cost", "units_returned", "returned_cost"} {
-		content += " || int4send(length(" + of + "." + c + ")) || " + of + "." + c
-	}
-	return content
-}

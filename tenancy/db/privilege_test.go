@@ -44,7 +44,7 @@ func TestTheRuntimeRoleIsRefused(t *testing.T) {
 		{"to drop a policy", `drop policy tenant on products`},
 		{"to change a policy", `alter policy tenant on products using (true)`},
 		{"to add a policy", `create policy loot on products using (true)`},
-		{"to add a trigger", `create trigger loot after insert on products for each row execute function count_products()`},
+		{"to add a trigger", `create trigger loot after insert on products for each row execute function products_inserted()`},
 		{"to add a rule", `create rule loot as on select to products do instead select 1`},
 		{"to copy into a file", `copy products to '/loot'`},
 		{"to copy from a file", `copy products from '/etc/passwd'`},

@@ -314,9 +314,9 @@ func TestThePreviousReleaseSharesTheQueue(t *testing.T) {
 	s := newSetup(t, 2)
 	part, busy, free := s.part(t), s.tenants[0], s.tenants[1]
 	for _, work := range []struct{ task, make, call string }{
-		{"pack_product_sums", `insert into unpacked_sums values ($1, '2026-03-01', 0)`,
+		{"pack_sums", `insert into unpacked_sums values ($1, '2026-03-01', 0)`,
 			`select tenant from pack_product_sums($1, 9)`},
-		{"pack_customers", `insert into unpacked_customers values ($1, '2026-03-01')`,
+		{"pack_sums", `insert into unpacked_customers values ($1, '2026-03-01')`,
 			`select tenant from pack_customers($1, 9)`},
 		{"fill_texts", `insert into unfilled_texts (tenant_id, kind, first_id, last_id) values ($1, 'product', 1, 1)`,
 			`select t as tenant from next_unfilled_tenant($1) t where t is not null`},

@@ -26,14 +26,15 @@ type Task struct {
 	Delay    time.Duration // of new work
 	Retry    time.Duration // after the first failure
 	Batch    int
+	Few      int           // of PackSums in tests: a month with fewer sums is not packed
 	Central  bool          // its tables are those of db.DB.Central
 	Timeout  time.Duration // of a call, unless it is zero: taskTimeout
 }
 
 // Tasks are the tasks that every instance runs.
 var Tasks = []Task{
-	DeleteExpiredResponses, DeleteExpiredUsage, DeleteExpiredChangePlans, DeleteUnusedDeliveries, PackProductSums,
-	PackCustomers, RecountQuotas,
+	DeleteExpiredResponses, DeleteExpiredUsage, DeleteExpiredChangePlans, DeleteUnusedDeliveries, PackSums,
+	RecountQuotas,
 }
 
 // The tasks.
@@ -43,10 +44,11 @@ var (
 	// A part of a plan has up to a megabyte.
 	DeleteExpiredChangePlans = deletion("delete_expired_change_plans", 50)
 	DeleteUnusedDeliveries   = deletion("delete_unused_deliveries", 500)
-	// After a sale these rewrite a whole block, month or day, so their delay collects several sales. A month or a day of a
+	// After a sale it rewrites a whole block, month or day, so its delay collects several sales. A month or a day of a
 	// large shop can take seconds.
-	PackProductSums = pack("pack_product_sums")
-	PackCustomers   = pack("pack_customers")
+	PackSums = Task{
+		Function: "pack_sums", Interval: time.Minute, Delay: 4 * time.Minute, Retry: 5 * time.Minute, Batch: 1,
+	}
 	// It reads all rows of a tenant, once a day.
 	RecountQuotas = Task{
 		Function: "recount_quotas", Interval: time.Minute, Retry: time.Hour, Batch: 1, Timeout: 15 * time.Minute,
@@ -60,10 +62,6 @@ func deletion(function string, batch int) Task {
 func central(t Task) Task {
 	t.Central = true
 	return t
-}
-
-func pack(function string) Task {
-	return Task{Function: function, Interval: time.Minute, Delay: 4 * time.Minute, Retry: 5 * time.Minute, Batch: 1}
 }
 
 // Run does the work of all tenants that is due. It continues with the next tenant after an error, and returns the errors.
@@ -103,8 +101,11 @@ func (t Task) call(ctx context.Context, part *db.DB, tenant tenancy.ID, timeout 
 		if t.Timeout > 0 { // the context ends it
 			b.Queue(`select set_config('statement_timeout', '0', true)`)
 		}
-		db.QueueRows(b, &found,
-			`select changed from `+t.Function+`($1, $2) batch (tenant, changed)`, -tenant, t.Batch)
+		sql, args := t.Function+`($1, $2)`, []any{-tenant, t.Batch}
+		if t.Few > 0 {
+			sql, args = t.Function+`($1, $2, $3)`, append(args, t.Few)
+		}
+		db.QueueRows(b, &found, `select changed from `+sql+` batch (tenant, changed)`, args...)
 	})
 	return found, err
 }

@@ -85,12 +85,11 @@ select tenant_id, (refunded_at at time zone 'UTC')::date
   from refunds;
 
 insert into tenants_with_work (tenant_id, task)
-select id, task
-  from tenants, unnest('{pack_product_sums,pack_customers}'::text[]) task;
+select id, 'pack_sums'
+  from tenants;
 
 do $$
 begin
-	perform pack_product_sums(id - 1, 1000000) from tenants order by id;
-	perform pack_customers(id - 1, 1000000) from tenants order by id;
+	perform pack_sums(-id, 1000000) from tenants order by id;
 end
 $$;

@@ -1,3 +1,3 @@
--- The feed has each order, and the quota its records.
+-- The feed has each order, the quota its records, and the report by customer its day.
 create or replace trigger record_inserts after insert on orders
-    referencing new table as changed_rows for each statement execute function record_sales('created');
+    referencing new table as new_rows for each statement execute function record_sales();

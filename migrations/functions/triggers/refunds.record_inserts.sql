@@ -1,3 +1,3 @@
--- The feed has each refund, and the quota its record.
+-- The feed has each refund, the quota its record, and the report by customer its day.
 create or replace trigger record_inserts after insert on refunds
-    referencing new table as changed_rows for each statement execute function record_sales('created');
+    referencing new table as new_rows for each statement execute function record_sales();

@@ -276,24 +276,27 @@ where tenant_id = $1
 -- products
 select 0 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.revenue
   from packed_sums p
- where p.tenant_id = $1
-   and p.month >= $2
-   and p.month <= $3
-   and not exists (
-       select
-         from unpacked_sums u
-        where u.tenant_id = $1
-          and (u.month, u.block) = (p.month, p.block)
-          and u.month >= $2
-          and u.month <= $3)
+        where p.tenant_id = $1
+          and p.month >= $2
+          and p.month <= $3
+          and not exists (
+              select
+                from unpacked_sums u
+               where u.tenant_id = $1
+                 and (u.month, u.block) = (p.month, p.block)
+                 and u.month >= $2
+                 and u.month <= $3)
  union all
-select 0, u.block, s.sold_ids, s.items, s.refunds, s.refunded_revenue, s.units_returned, s.revenue
+select 0, u.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.revenue
   from (
        select distinct month, block
          from unpacked_sums
-        where tenant_id = $1 and month >= $2 and month <= $3 and block >= 0
+        where tenant_id = $1
+          and month >= $2
+          and month <= $3
+          and block >= 0
        ) u
- cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p
  union all
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(refunds), '') as refunds, string_agg(int8send(refunded_revenue), '') as refunded_revenue, string_agg(int8send(units_returned), '') as units_returned, string_agg(int8send(revenue), '') as revenue
   from (
@@ -740,22 +743,28 @@ from (
 -- overview
 select p.customer_ids, p.guests
   from packed_customers p
- where p.tenant_id = $1
-   and p.day >= $2
-   and p.day < $3
-   and not exists (
-       select
-         from unpacked_customers u
-        where u.tenant_id = $1
-          and u.day = p.day
-          and u.day >= $2
-          and u.day < $3)
+        where p.tenant_id = $1
+          and p.day >= $2
+          and p.day <= $3
+          and not exists (
+              select
+                from unpacked_sums u
+               where u.tenant_id = $1
+                 and (u.month, u.block) = (p.day, -2)
+                 and u.month >= $2
+                 and u.month <= $3)
  union all
 select p.customer_ids, p.guests
   from (
-       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
-         from unpacked_customers
-        where tenant_id = $1 and day >= $2 and day < $3
+       select month::timestamp at time zone 'UTC' as begins, (month + 1)::timestamp at time zone 'UTC' as ends
+         from (
+              select distinct month, block
+                from unpacked_sums
+               where tenant_id = $1
+                 and month >= $2
+                 and month <= $3
+                 and block = -2
+              ) m
         union all
        select *
          from unnest($4::timestamptz[], $5::timestamptz[])
@@ -782,45 +791,51 @@ group by id / 16384
 -- overview
 select 0 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from packed_sums p
- where p.tenant_id = $1
-   and p.month >= $2
-   and p.month <= $3
-   and not exists (
-       select
-         from unpacked_sums u
-        where u.tenant_id = $1
-          and (u.month, u.block) = (p.month, p.block)
-          and u.month >= $2
-          and u.month <= $3)
+        where p.tenant_id = $1
+          and p.month >= $2
+          and p.month <= $3
+          and not exists (
+              select
+                from unpacked_sums u
+               where u.tenant_id = $1
+                 and (u.month, u.block) = (p.month, p.block)
+                 and u.month >= $2
+                 and u.month <= $3)
  union all
-select 0, u.block, s.sold_ids, s.items, s.refunds, s.refunded_revenue, s.units_returned, s.units, s.revenue
+select 0, u.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from (
        select distinct month, block
          from unpacked_sums
-        where tenant_id = $1 and month >= $2 and month <= $3 and block >= 0
+        where tenant_id = $1
+          and month >= $2
+          and month <= $3
+          and block >= 0
        ) u
- cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p
  union all
 select 1 as range, p.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from packed_sums p
- where p.tenant_id = $1
-   and p.month >= $4
-   and p.month <= $5
-   and not exists (
-       select
-         from unpacked_sums u
-        where u.tenant_id = $1
-          and (u.month, u.block) = (p.month, p.block)
-          and u.month >= $4
-          and u.month <= $5)
+        where p.tenant_id = $1
+          and p.month >= $4
+          and p.month <= $5
+          and not exists (
+              select
+                from unpacked_sums u
+               where u.tenant_id = $1
+                 and (u.month, u.block) = (p.month, p.block)
+                 and u.month >= $4
+                 and u.month <= $5)
  union all
-select 1, u.block, s.sold_ids, s.items, s.refunds, s.refunded_revenue, s.units_returned, s.units, s.revenue
+select 1, u.block, p.sold_ids, p.items, p.refunds, p.refunded_revenue, p.units_returned, p.units, p.revenue
   from (
        select distinct month, block
          from unpacked_sums
-        where tenant_id = $1 and month >= $4 and month <= $5 and block >= 0
+        where tenant_id = $1
+          and month >= $4
+          and month <= $5
+          and block >= 0
        ) u
- cross join lateral (select * from product_block($1, u.month, u.block) offset 0) s
+ cross join lateral (select * from product_block($1, u.month, u.block) offset 0) p
  order by block
 
 -- overview
@@ -1100,22 +1115,28 @@ where exists (
 -- customers
 select p.customer_ids, p.revenue, p.refunded_ids, p.refunds, p.guests
   from packed_customers p
- where p.tenant_id = $1
-   and p.day >= $2
-   and p.day < $3
-   and not exists (
-       select
-         from unpacked_customers u
-        where u.tenant_id = $1
-          and u.day = p.day
-          and u.day >= $2
-          and u.day < $3)
+        where p.tenant_id = $1
+          and p.day >= $2
+          and p.day <= $3
+          and not exists (
+              select
+                from unpacked_sums u
+               where u.tenant_id = $1
+                 and (u.month, u.block) = (p.day, -2)
+                 and u.month >= $2
+                 and u.month <= $3)
  union all
 select p.customer_ids, p.revenue, p.refunded_ids, p.refunds, p.guests
   from (
-       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
-         from unpacked_customers
-        where tenant_id = $1 and day >= $2 and day < $3
+       select month::timestamp at time zone 'UTC' as begins, (month + 1)::timestamp at time zone 'UTC' as ends
+         from (
+              select distinct month, block
+                from unpacked_sums
+               where tenant_id = $1
+                 and month >= $2
+                 and month <= $3
+                 and block = -2
+              ) m
         union all
        select *
          from unnest($4::timestamptz[], $5::timestamptz[])
@@ -1202,26 +1223,32 @@ order by g.rank desc, g.number
 with sales as (
      select null::int as period, '' as channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
-       from monthly_sums m
-      where tenant_id = $1
-        and kind = 2
-        and month >= $4
-        and month <= $5
+       from monthly_sums p
+             where p.tenant_id = $1
+               and p.month >= $4
+               and p.month <= $5
+               and not exists (
+                   select
+                     from unpacked_sums u
+                    where u.tenant_id = $1
+                      and (u.month, u.block) = (p.month, -1)
+                      and u.month >= $4
+                      and u.month <= $5)
+        and p.kind = 2
         and key = any ($6) and key <> 0
-        and not exists (
-            select
-              from unpacked_sums u
-             where u.tenant_id = $1
-               and (u.month, u.block) = (m.month, -1)
-               and u.month >= $4
-               and u.month <= $5)
       union all
      select null::int, '', key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from (
-            select distinct month, (month + interval '1 month')::date
-              from unpacked_sums
-             where tenant_id = $1 and month >= $4 and month <= $5 and block = -1
+            select month, (month + interval '1 month')::date
+              from (
+                   select distinct month, block
+                     from unpacked_sums
+                    where tenant_id = $1
+                      and month >= $4
+                      and month <= $5
+                      and block = -1
+                   ) m
              union all
             select *
               from unnest($2::date[], $3::date[])
@@ -1289,25 +1316,31 @@ from (
 with sales as (
      select null::int as period, '' as channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
-       from monthly_sums m
-      where tenant_id = $1
-        and kind = 2
-        and month >= $4
-        and month <= $5
-        and not exists (
-            select
-              from unpacked_sums u
-             where u.tenant_id = $1
-               and (u.month, u.block) = (m.month, -1)
-               and u.month >= $4
-               and u.month <= $5)
+       from monthly_sums p
+             where p.tenant_id = $1
+               and p.month >= $4
+               and p.month <= $5
+               and not exists (
+                   select
+                     from unpacked_sums u
+                    where u.tenant_id = $1
+                      and (u.month, u.block) = (p.month, -1)
+                      and u.month >= $4
+                      and u.month <= $5)
+        and p.kind = 2
       union all
      select null::int, '', key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost, refunded_revenue, refunded_revenue_without_cost, units_returned, returned_cost
        from (
-            select distinct month, (month + interval '1 month')::date
-              from unpacked_sums
-             where tenant_id = $1 and month >= $4 and month <= $5 and block = -1
+            select month, (month + interval '1 month')::date
+              from (
+                   select distinct month, block
+                     from unpacked_sums
+                    where tenant_id = $1
+                      and month >= $4
+                      and month <= $5
+                      and block = -1
+                   ) m
              union all
             select *
               from unnest($2::date[], $3::date[])

@@ -1,3 +1,0 @@
--- Rows and results of plans are storage, and new rows can be refused.
-create or replace trigger count_quota_rows after insert or update of rows, result on change_plan_parts
-    for each row execute function count_quota_of_row('change_plan_parts');

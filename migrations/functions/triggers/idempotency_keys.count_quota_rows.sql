@@ -1,3 +1,0 @@
--- Stored responses are storage. The claim inserts the row without a body, which an update adds.
-create or replace trigger count_quota_rows after update of body on idempotency_keys
-    for each row execute function count_quota_of_row('idempotency_keys');
