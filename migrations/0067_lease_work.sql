@@ -31,4 +31,6 @@ comment on column change_plans.traceparent is 'The span of the request that crea
 comment on table due_webhooks is 'Queue of webhooks of the previous release. claim_work moves what is left in it to tenants_with_work. The runtime role has no privilege.';
 -- The tenant that is due for the longest time is the next one.
 create index tenants_with_work_due on tenants_with_work (task, due);
+-- Citus refuses this for distributed tables; migrations/citus/adopt.sql does it for their shards.
+select set_config('citus.enable_ddl_propagation', 'off', true);
 alter table tenants_with_work alter due set statistics 0;

@@ -96,31 +96,39 @@ func (s *Store) Worker(pool *db.DB, count func(deleted int)) jobs.Kind {
 	return jobs.Kind{
 		Task: "claim_unused_media", Parts: pool.Parts, Poll: deleteInterval, Lease: deleteInterval, Retry: deleteRetry,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
-			deleted, err := s.deleteBatch(ctx, pool, job.Tenant)
+			deleted, next, err := s.deleteBatch(ctx, pool, job.Tenant)
 			if count != nil {
 				count(deleted)
 			}
-			if err != nil || deleted == deleteBatch {
-				return 0, err
-			}
-			next, err := db.One[struct{ Due *time.Time }](ctx, pool, job.Tenant,
-				`select min(due) as due from unused_media where tenant_id = $1`, job.Tenant)
-			if err != nil || next.Due == nil {
+			if err != nil || next.IsZero() {
 				return jobs.Done, err
 			}
-			return max(0, time.Until(*next.Due)), nil
+			return max(0, time.Until(next)), nil
 		},
 	}
 }
 
-// deleteBatch deletes files of a tenant that are due. A file that it cannot delete keeps none of the others.
-func (s *Store) deleteBatch(ctx context.Context, pool *db.DB, tenant tenancy.ID) (deleted int, err error) {
+// deleteBatch deletes files of a tenant that are due, and returns when the next one is, if there is one. A file that it
+// cannot delete keeps none of the others.
+func (s *Store) deleteBatch(
+	ctx context.Context, pool *db.DB, tenant tenancy.ID,
+) (deleted int, next time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	unused, err := db.All[struct{ File string }](ctx, pool, tenant, `
-		select file from unused_media where tenant_id = $1 and due <= now() order by due limit $2`, tenant, deleteBatch)
+	part, err := pool.PartOf(ctx, tenant)
+	if err != nil {
+		return 0, next, err
+	}
+	unused, err := db.Call[struct {
+		File string
+		Due  time.Time
+	}](ctx, part, `select * from due_media($1, $2)`, tenant, deleteBatch+1)
 	var removed []string
-	for _, u := range unused {
+	for i, u := range unused {
+		if i == deleteBatch || u.Due.After(time.Now()) {
+			next = u.Due
+			break
+		}
 		removeErr := s.remove(ctx, u.File)
 		if removeErr == nil {
 			removed = append(removed, u.File)
@@ -128,17 +136,14 @@ func (s *Store) deleteBatch(ctx context.Context, pool *db.DB, tenant tenancy.ID)
 		err = errors.Join(err, removeErr)
 	}
 	if len(removed) > 0 {
-		err = errors.Join(err, forget(context.WithoutCancel(ctx), pool, tenant, removed))
+		err = errors.Join(err, forget(context.WithoutCancel(ctx), part, tenant, removed))
 	}
-	return len(removed), err
+	return len(removed), next, err
 }
 
-func forget(ctx context.Context, pool *db.DB, tenant tenancy.ID, files []string) error {
-	part, err := pool.PartOf(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	_, err = db.Call[struct{ Done bool }](
+// forget deletes the rows of files. The tenant may have been deleted since.
+func forget(ctx context.Context, part *db.DB, tenant tenancy.ID, files []string) error {
+	_, err := db.Call[struct{ Done bool }](
 		ctx, part, `select true as done from forget_unused_media($1, $2)`, tenant, files)
 	return err
 }

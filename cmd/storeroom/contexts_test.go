@@ -53,7 +53,7 @@ func TestHandlersWorkOnTheDatabaseOfTheirRequest(t *testing.T) {
 	// The functions that choose the database of a request, and work that is not that of a request.
 	allowed := map[string]int{
 		"api/changes.go":     1, // the entries of a webhook
-		"api/images.go":      1, // deletes a picture after the request
+		"api/images.go":      2, // reserves and releases the file of a picture, which no claim takes back
 		"api/server.go":      4, // Server.database, and the options of the pages
 		"api/pages/pages.go": 2, // the database of a user
 	}

@@ -14,13 +14,13 @@ import (
 
 // waitsUnderLock are the functions that may wait while they hold a mutex, with the reason.
 var waitsUnderLock = map[string]string{
-	"spool.spoolReader.Read":   "a condition variable frees the mutex",
-	"limits.Ticket.Connection": "goroutines of one request share the mutex, and the connection that it waits for",
-	"media.Store.bucket":       "opening a bucket reads files and variables, and sends nothing",
-	"media.Store.Close":        "closing a bucket sends nothing",
-	"db.reading.choose":        "only the reads of one request share the mutex, and all need the position",
-	"db.replica.setProbe":      "at most replicaDelay, and only probes of one replica share the mutex",
-	"db.replica.ping":          "at most pingTimeout, and only probes of one replica share the mutex",
+	"spool.spoolReader.Read": "a condition variable frees the mutex",
+	"limits.Ticket.connect":  "goroutines of one request share the mutex, and the connection that it waits for",
+	"media.Store.bucket":     "opening a bucket reads files and variables, and sends nothing",
+	"media.Store.Close":      "closing a bucket sends nothing",
+	"db.reading.choose":      "only the reads of one request share the mutex, and all need the position",
+	"db.replica.setProbe":    "at most replicaDelay, and only probes of one replica share the mutex",
+	"db.replica.ping":        "at most pingTimeout, and only probes of one replica share the mutex",
 }
 
 // waits are names of functions and methods that wait for another goroutine or for a server.

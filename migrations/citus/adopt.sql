@@ -103,13 +103,14 @@ begin
             execute format('alter policy tenant on %s using (%s) with check (%2$s)', part, canonical);
             execute format('alter table %s force row level security', part);
         end if;
-        for kept in -- Citus does not copy the statistics target of partitions
-            select attrelid::regclass as name
+        for kept in -- Citus copies the statistics target neither of partitions nor of tables that are distributed already
+            select attrelid::regclass as name, attname as field
               from pg_attribute
              where attrelid in (part::regclass, d.definition::regclass)
-               and attname = 'tenant_id' and attstattarget is distinct from 0
+               and (attname = 'tenant_id' or d.name = 'tenants_with_work' and attname = 'due')
+               and attstattarget is distinct from 0
         loop
-            execute format('alter table %s alter tenant_id set statistics 0', kept.name);
+            execute format('alter table %s alter %I set statistics 0', kept.name, kept.field);
         end loop;
     end loop;
     execute format('alter view %I.tenants alter residence set default %s', home, residence);

@@ -124,7 +124,7 @@ problems (object, problem) as (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'delete_expired_usage', 'pack_sums', 'pack_product_sums', 'pack_customers',
                 'skip_tenant',
-                'reserve_media', 'claim_unused_media', 'forget_unused_media',
+                'reserve_media', 'claim_unused_media', 'due_media', 'forget_unused_media',
                 'claim_due_change_plan', 'count_due_change_plans', 'queue_task', 'claim_work', 'move_work',
                 'delete_expired_change_plans', 'record_facts', 'remove_facts', 'remove_sales', 'count_returns',
                 'search_products', 'search_customers', 'find_products', 'find_customers', 'find_orders',
