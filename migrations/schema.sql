@@ -1471,21 +1471,6 @@ end $function$;
 revoke execute on function resolve_key(bytea[]) from public;
 grant execute on function resolve_key(bytea[]) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.add_key_hash(key_id bigint, hash bytea, pepper_version smallint)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
-begin
-    if exists (select from tenants t where t.id = tenant and t.suspended_at is not null) then
-        raise 'the tenant is suspended' using errcode = 'SR001';
-    end if;
-    insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (hash, pepper_version, tenant, key_id);
-end $function$;
-revoke execute on function add_key_hash(bigint,bytea,smallint) from public;
-
 CREATE OR REPLACE FUNCTION public.notify_keys()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1825,10 +1810,13 @@ declare
     tenant  bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
     created api_keys;
 begin
+    if exists (select from tenants t where t.id = tenant and t.suspended_at is not null) then
+        raise 'the tenant is suspended' using errcode = 'SR001';
+    end if;
     insert into api_keys (tenant_id, name, permissions, prefix, last4, created_by, expires_at, request)
     values (tenant, key_name, permissions, prefix, last4, creator, now() + lifetime, nullif(request, ''))
     returning * into created;
-    perform add_key_hash(created.id, hash, pepper_version);
+    insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (hash, pepper_version, tenant, created.id);
     if (select count(*)
           from api_keys k
          where k.tenant_id = tenant
@@ -1901,27 +1889,6 @@ AS $function$
 $function$;
 revoke execute on function password_parameters(text) from public;
 grant execute on function password_parameters(text) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.begin_session(token bytea, address text, proof bytea)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-begin
-    insert into sessions (token_hash, user_id)
-    select token, u.id
-      from users u
-     where u.email = lower(address) and u.password_verifier = sha256(proof)
-       for share;
-    if not found then
-        return false;
-    end if;
-    delete from sessions s where s.created_at < now() - interval '12 hours';
-    return true;
-end $function$;
-revoke execute on function begin_session(bytea,text,bytea) from public;
-grant execute on function begin_session(bytea,text,bytea) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.confirm_session(token bytea, successor bytea, proof bytea)
  RETURNS boolean
@@ -3175,9 +3142,15 @@ CREATE OR REPLACE FUNCTION public.sign_in(token bytea, account text, proof bytea
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 begin
-    if not begin_session(token, account, proof) then
+    insert into sessions (token_hash, user_id)
+    select token, u.id
+      from users u
+     where u.email = lower(account) and u.password_verifier = sha256(proof)
+       for share;
+    if not found then
         return false;
     end if;
+    delete from sessions s where s.created_at < now() - interval '12 hours';
     perform log_person(u.id, 'sign_in', network, false) from users u where u.email = lower(account);
     return true;
 end $function$;
@@ -3560,16 +3533,6 @@ $function$;
 revoke execute on function product_bytes(text,text,text,text,text,text[],jsonb) from public;
 grant execute on function product_bytes(text,text,text,text,text,text[],jsonb) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.delivery_bytes(response text, error text)
- RETURNS bigint
- LANGUAGE sql
- IMMUTABLE
-AS $function$
-    select (octet_length(response) + coalesce(octet_length(error), 0))::bigint
-$function$;
-revoke execute on function delivery_bytes(text,text) from public;
-grant execute on function delivery_bytes(text,text) to storeroom_runtime;
-
 CREATE OR REPLACE FUNCTION public.facet_bytes(value text)
  RETURNS bigint
  LANGUAGE sql
@@ -3705,9 +3668,9 @@ begin
         end if;
         refusable := tg_op = 'UPDATE' and bytes > 0;
     when 'webhook_deliveries' then
-        bytes := public.delivery_bytes(stored.response, stored.error);
+        bytes := octet_length(stored.response) + coalesce(octet_length(stored.error), 0);
         if tg_op = 'UPDATE' then
-            bytes := bytes - public.delivery_bytes(old.response, old.error);
+            bytes := bytes - octet_length(old.response) - coalesce(octet_length(old.error), 0);
         end if;
     end case;
     perform public.add_to_quota(stored.tenant_id, case tg_op when 'DELETE' then -bytes else bytes end, 0, refusable);
@@ -3755,7 +3718,7 @@ begin
      cross join (
            select coalesce(sum(octet_length(body)), 0) as bytes from idempotency_keys where tenant_id = tenant) k
      cross join (
-           select coalesce(sum(delivery_bytes(response, error)), 0)::bigint as bytes
+           select coalesce(sum(octet_length(response) + coalesce(octet_length(error), 0)), 0)::bigint as bytes
              from webhook_deliveries where tenant_id = tenant) d
      cross join (
            select coalesce(sum(facet_bytes(value)), 0)::bigint as bytes from facet_counts where tenant_id = tenant) v;
@@ -4005,6 +3968,23 @@ begin
 end $function$;
 revoke execute on function claim_work(text,uuid,double precision,double precision) from public;
 grant execute on function claim_work(text,uuid,double precision,double precision) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.due_media(of_tenant bigint, max_rows integer)
+ RETURNS TABLE(file text, due timestamptz)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    perform set_config('app.tenant_id', of_tenant::text, true);
+    return query
+        select u.file, u.due from unused_media u where u.tenant_id = of_tenant order by u.due limit max_rows;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function due_media(bigint,integer) from public;
+grant execute on function due_media(bigint,integer) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.has_changes_after(of_tenant bigint, cursor text)
  RETURNS boolean

@@ -28,9 +28,9 @@ begin
         end if;
         refusable := tg_op = 'UPDATE' and bytes > 0;
     when 'webhook_deliveries' then
-        bytes := public.delivery_bytes(stored.response, stored.error);
+        bytes := octet_length(stored.response) + coalesce(octet_length(stored.error), 0);
         if tg_op = 'UPDATE' then
-            bytes := bytes - public.delivery_bytes(old.response, old.error);
+            bytes := bytes - octet_length(old.response) - coalesce(octet_length(old.error), 0);
         end if;
     end case;
     perform public.add_to_quota(stored.tenant_id, case tg_op when 'DELETE' then -bytes else bytes end, 0, refusable);

@@ -9,10 +9,13 @@ declare
     tenant  bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
     created api_keys;
 begin
+    if exists (select from tenants t where t.id = tenant and t.suspended_at is not null) then
+        raise 'the tenant is suspended' using errcode = 'SR001';
+    end if;
     insert into api_keys (tenant_id, name, permissions, prefix, last4, created_by, expires_at, request)
     values (tenant, key_name, permissions, prefix, last4, creator, now() + lifetime, nullif(request, ''))
     returning * into created;
-    perform add_key_hash(created.id, hash, pepper_version);
+    insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (hash, pepper_version, tenant, created.id);
     if (select count(*)
           from api_keys k
          where k.tenant_id = tenant

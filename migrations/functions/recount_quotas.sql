@@ -39,7 +39,7 @@ begin
      cross join (
            select coalesce(sum(octet_length(body)), 0) as bytes from idempotency_keys where tenant_id = tenant) k
      cross join (
-           select coalesce(sum(delivery_bytes(response, error)), 0)::bigint as bytes
+           select coalesce(sum(octet_length(response) + coalesce(octet_length(error), 0)), 0)::bigint as bytes
              from webhook_deliveries where tenant_id = tenant) d
      cross join (
            select coalesce(sum(facet_bytes(value)), 0)::bigint as bytes from facet_counts where tenant_id = tenant) v;

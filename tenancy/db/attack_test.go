@@ -706,7 +706,7 @@ func (s *suite) removals(function string) (attempts []attempt) {
 var operators = []string{
 	`live(null)`, `usable(null)`, `acting_member(sha256('owner'), '{owner}')`, `acting_owner(sha256('owner'))`,
 	`log_person(1, 'x', 'x', true)`,
-	`acting_key_manager(null)`, `add_key_hash(1, sha256('new'), 1::smallint)`,
+	`acting_key_manager(null)`,
 	`insert_key(1, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
 	`set_member(2, 'owner', 1, true)`, `hand_over_webhooks('key', 1, 'key', 2, 'x', null)`,
 	`end_maker('key', 1, 1, false)`, `owns_file(1, 'x')`, `store_link(sha256('new'), 'invitation', 'bea@example.com', 'owner', null, 1)`,
@@ -854,17 +854,17 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			`select where password_parameters('bea@%') = password_parameters('bea@example.com')`, nothing,
 		},
 		attempt{
-			"begin_session", "sign in without the password",
-			`select where begin_session(sha256('new'), 'amy@example.com', 'guess'); select from use_session(sha256('new'), 'a')`,
+			"sign_in", "sign in without the password",
+			`select where sign_in(sha256('new'), 'amy@example.com', 'guess', 'a'); select from use_session(sha256('new'), 'a')`,
 			nothing,
 		},
 		attempt{
-			"begin_session", "sign in with what is stored",
-			`select where begin_session(sha256('new'), 'amy@example.com', sha256('x'))`, nothing,
+			"sign_in", "sign in with what is stored",
+			`select where sign_in(sha256('new'), 'amy@example.com', sha256('x'), 'a')`, nothing,
 		},
 		attempt{
-			"begin_session", "sign in as another",
-			`select begin_session(sha256('new'), 'bea@example.com', 'x');
+			"sign_in", "sign in as another",
+			`select sign_in(sha256('new'), 'bea@example.com', 'x', 'a');
 				select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
 			nothing,
 		},
@@ -934,7 +934,7 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		attempt{
 			"change_password", "change that of everybody",
 			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', '');
-				select where begin_session(sha256('new2'), 'amy@example.com', 'x')`,
+				select where sign_in(sha256('new2'), 'amy@example.com', 'x', 'a')`,
 			something,
 		},
 		attempt{
@@ -1095,7 +1095,7 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		attempt{
 			"use_reset", "reset that of others",
 			`select use_reset(sha256('for amy'), 'y', sha256('new'), '');
-				select where begin_session(sha256('new2'), 'bea@example.com', 'x')`,
+				select where sign_in(sha256('new2'), 'bea@example.com', 'x', 'a')`,
 			something,
 		},
 		attempt{
@@ -1118,7 +1118,7 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 // keepsAnn returns the attack and a query that finds a row if ann is still an owner of A.
 func keepsAnn(attack string) string {
 	return attack +
-		`; select begin_session(sha256('ann'), 'ann@example.com', 'x');
+		`; select sign_in(sha256('ann'), 'ann@example.com', 'x', 'a');
 			select from use_session(sha256('ann'), 'a') where role = 'owner'`
 }
 

@@ -170,10 +170,10 @@ func TestCallsWithALeakedCredentialFindBrokenFunctions(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, *suite){
 		"a function returns what another accepts as the proof of a password": func(t *testing.T, s *suite) {
 			s.mustBreak(t, "password_parameters", "select u.password_parameters", "select u.password_verifier::text")
-			s.mustBreak(t, "begin_session", "= sha256(proof)", "= proof")
+			s.mustBreak(t, "sign_in", "= sha256(proof)", "= proof")
 		},
 		"a session needs no password": func(t *testing.T, s *suite) {
-			s.mustBreak(t, "begin_session", "and u.password_verifier = sha256(proof)", "")
+			s.mustBreak(t, "sign_in", "and u.password_verifier = sha256(proof)", "")
 		},
 		"a key needs no session": func(t *testing.T, s *suite) {
 			s.mustBreak(t, "create_key", "acting_key_manager(token)", "null")

@@ -27,9 +27,9 @@ func TestNoSessionOfAnOldPasswordRemains(t *testing.T) {
 		tx := s.mustBegin(t)
 		var begun bool
 		if err := tx.QueryRow(
-			t.Context(), `select begin_session($1, 'amy@example.com', $2)`, late.hash(), proofs[0],
+			t.Context(), `select sign_in($1, 'amy@example.com', $2, '')`, late.hash(), proofs[0],
 		).Scan(&begun); err != nil || !begun {
-			t.Fatalf("begin_session = %t, %v", begun, err)
+			t.Fatalf("sign_in = %t, %v", begun, err)
 		}
 		changed := s.meanwhile(t, func(ctx context.Context) error {
 			_, err := s.ChangePassword(ctx, mine, "amy@example.com", password, after, "")
