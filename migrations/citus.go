@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,11 +142,22 @@ func JoinStatements(coordinator string, workers []string, shards int) (onWorkers
 const citusSettings = "set local citus.propagate_set_commands = 'local';\n" +
 	"set local citus.multi_shard_modify_mode = 'sequential';\n"
 
-// oneByOne sends each statement in a message of its own. Citus distributes only statements that are sent alone.
+// oneByOne sends each statement in a message of its own. Citus distributes only statements that are sent alone. It does
+// not distribute those of storeroom_search, as which a worker lets nobody become the owner again: shard groups have
+// copies of the functions of searches, and nothing uses those in public there.
 func oneByOne(script string, send runScript) error {
 	for _, statement := range statements(script) {
-		if err := send(statement); err != nil {
-			return fmt.Errorf("%w in: %.200s", err, strings.TrimSpace(statement))
+		var before, after []string
+		switch {
+		case strings.HasSuffix(statement, "set local role storeroom_search"):
+			before = []string{"set local citus.propagate_set_commands = 'none'", "set local citus.enable_ddl_propagation = off"}
+		case strings.HasSuffix(statement, "set local role storeroom_owner"):
+			after = []string{"set local citus.enable_ddl_propagation = on", "set local citus.propagate_set_commands = 'local'"}
+		}
+		for _, part := range slices.Concat(before, []string{statement}, after) {
+			if err := send(part); err != nil {
+				return fmt.Errorf("%w in: %.200s", err, strings.TrimSpace(part))
+			}
 		}
 	}
 	return nil
