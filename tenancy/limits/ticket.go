@@ -143,6 +143,9 @@ func (t *Ticket) Finish() {
 // Exchange ends a request, and waits until it may run for another user and class. As for Start, no other method may
 // run meanwhile.
 func (t *Ticket) Exchange(ctx context.Context, user string, c Class) error {
+	if t == nil {
+		return nil
+	}
 	t.Close()
 	next := t.limits.Enter(user, c)
 	t.Class, t.user = next.Class, next.user
