@@ -62,7 +62,7 @@ func (c *caller) callables(t testing.TB) []callable {
 }
 
 // maxCalls limits the calls of a function. If its arguments have more combinations, random ones are used.
-const maxCalls = 400
+const maxCalls = 3000
 
 // calls returns expressions that call a function.
 func (c *caller) calls(t testing.TB, f callable, random *rand.Rand) (calls []string) {

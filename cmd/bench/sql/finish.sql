@@ -77,11 +77,11 @@ select distinct tenant_id, day, -1
   from sales_rollups
  where kind = 4;
 
-insert into unpacked_customers (tenant_id, day)
-select tenant_id, (placed_at at time zone 'UTC')::date
+insert into unpacked_sums (tenant_id, month, block)
+select tenant_id, (placed_at at time zone 'UTC')::date, -2
   from orders
  union
-select tenant_id, (refunded_at at time zone 'UTC')::date
+select tenant_id, (refunded_at at time zone 'UTC')::date, -2
   from refunds;
 
 insert into tenants_with_work (tenant_id, task)
