@@ -17,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
 
 func keyed(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
@@ -90,6 +91,7 @@ func TestConcurrentDuplicatesCreateOneProduct(t *testing.T) {
 // PostgreSQL has rolled back all of a claim whose transaction it aborts, so that all of it is repeated.
 func TestAClaimIsRepeatedAfterADeadlock(t *testing.T) {
 	t.Parallel()
+	dbtest.SkipOnCitus(t, "shards take no trigger of a test")
 	a := newAPI(t)
 	super := a.MustSuperAt(t, a.tenant.ID)
 	if _, err := super.Exec(t.Context(), `
