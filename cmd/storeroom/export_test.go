@@ -12,7 +12,8 @@ import (
 func TestExportWritesAnArchive(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	var acme tenantJSON
+	p.mustRun(t, &acme, "tenant", "create", "--slug", "acme", "--name", "Acme")
 	p.mustRun(t, &importJSON{}, "import", "--tenant", "acme", "../../reports/testdata/shop")
 	dir := t.TempDir()
 	path := filepath.Join(dir, "acme.zip")
@@ -51,7 +52,7 @@ func TestExportWritesAnArchive(t *testing.T) {
 	}
 
 	// A picture that the storage does not have, and then a storage that fails.
-	super := p.MustSuper(t)
+	super := p.MustSuperAt(t, acme.ID)
 	for _, statement := range []string{
 		`select set_config('app.tenant_id', id::text, false) from tenants where slug = 'acme'`,
 		`insert into old_media (tenant_id, file) select id, repeat('A', 26) || '.jpg' from tenants where slug = 'acme'`,
@@ -61,7 +62,7 @@ func TestExportWritesAnArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.MustSuper(t).Exec(t.Context(), `
+	if _, err := super.Exec(t.Context(), `
 		update products set images = '[{"id":1,"position":1,"file":"AAAAAAAAAAAAAAAAAAAAAAAAAA.jpg","bytes":1}]'
 		 where id = (select min(id) from products)`); err != nil {
 		t.Fatal(err)

@@ -97,12 +97,13 @@ func TestAKilledImportOfAnArchiveGivesTheSameArchive(t *testing.T) {
 	p := newProgram(t)
 	media := t.TempDir()
 	p = p.with("STOREROOM_MEDIA_URL=file://" + media)
-	for _, slug := range []string{"whole", "killed"} {
-		p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug, "--timezone", "Europe/London")
+	created := map[string]*tenantJSON{"whole": {}, "killed": {}}
+	for slug, tenant := range created {
+		p.mustRun(t, tenant, "tenant", "create", "--slug", slug, "--name", slug, "--timezone", "Europe/London")
 	}
 	p.mustRun(t, &importJSON{}, "import", "--tenant", "whole", mustSalesFiles(t, 3000))
 	db := p.MustSuper(t)
-	p.mustStorePictures(t, db, media)
+	p.mustStorePictures(t, p.MustSuperAt(t, created["whole"].ID), media)
 	file := filepath.Join(t.TempDir(), "whole.zip")
 	p.mustRun(t, &exported{}, "export", "--tenant", "whole", file)
 

@@ -11,7 +11,6 @@ declare
         when 'change_plans' then 't.due_change_plans > 0 and t.suspended_at is null'
         when 'delete_expired_change_plans' then 't.delete_plans_at <= now()'
         when 'delete_expired_responses' then 't.delete_responses_at <= now()'
-        when 'delete_expired_usage' then 't.delete_usage_at <= now()'
         when 'recount_quotas' then 't.recount_quotas_at <= now()'
     end;
     due_before constant timestamptz := clock_timestamp() - make_interval(secs => delay); -- an index compares with it

@@ -1,5 +1,5 @@
--- The previous release calls it. Returns the tenant for which a task has failed, so that the task continues with the next
--- one. A deletion visits the tenant again after an hour.
+-- Returns the tenant for which a task has failed, so that the task continues with the next one. A deletion visits the
+-- tenant again after an hour. Only the previous release calls it for other tasks than delete_expired_usage.
 create or replace function skip_tenant(of_task text, after_tenant bigint) returns bigint
 language plpgsql security definer
 set search_path = pg_catalog, public, pg_temp

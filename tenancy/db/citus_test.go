@@ -162,7 +162,7 @@ func TestATenantHasNoPlaceForAMoment(t *testing.T) {
 	}
 	db := dbtest.MustOpen(t, d.URL) // knows no place
 	began := time.Now()
-	if err := count(db); !errors.Is(err, tenancy.ErrMoving) || time.Since(began) < 900*time.Millisecond {
+	if err := count(db); !errors.Is(err, tenancy.ErrMoving) || time.Since(began) < 800*time.Millisecond {
 		t.Errorf("%v after %v, want ErrMoving after a second", err, time.Since(began))
 	}
 

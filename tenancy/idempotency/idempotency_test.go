@@ -17,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/jobs"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -405,8 +406,12 @@ func TestATaskRunsAtStartAndStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
-		tenants.DeleteExpiredResponses.On(d.DB).Run(ctx, slog.New(slog.DiscardHandler))
-		close(stopped)
+		defer close(stopped)
+		stop := jobs.Start(t.Context(), slog.New(slog.DiscardHandler), tenants.DeleteExpiredResponses.On(d.DB))
+		<-ctx.Done()
+		if err := stop(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}()
 	for deadline := time.Now().Add(time.Minute); countStored(t, super) > 0; {
 		if time.Now().After(deadline) {

@@ -3,6 +3,8 @@ package tenants
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -65,16 +67,44 @@ func central(t Task) Task {
 }
 
 // Run does the work of all tenants that is due. It continues with the next tenant after an error, and returns the errors.
-func (t Task) Run(ctx context.Context, pool *db.DB) error { return t.On(pool).Drain(ctx) }
+func (t Task) Run(ctx context.Context, pool *db.DB) error {
+	if t.Central {
+		return t.runCentral(ctx, pool.Central())
+	}
+	return t.kind(pool).Drain(ctx)
+}
 
 // On returns the worker of the task.
-func (t Task) On(pool *db.DB) jobs.Kind {
-	timeout, parts := cmp.Or(t.Timeout, taskTimeout), pool.Parts
+func (t Task) On(pool *db.DB) jobs.Worker {
 	if t.Central {
-		parts = func(context.Context) ([]*db.DB, error) { return []*db.DB{pool.Central()}, nil }
+		return jobs.Every(t.Interval, func(ctx context.Context) error { return t.Run(ctx, pool) })
 	}
+	return t.kind(pool)
+}
+
+// runCentral calls the function until no tenant has work. On a cluster the queue is where the rows of tenants are, so
+// the function finds the tenants itself. A tenant for which it fails is visited again after an hour.
+func (t Task) runCentral(ctx context.Context, central *db.DB) (failed error) {
+	for {
+		found, err := t.call(ctx, central, 0, taskTimeout)
+		if err == nil && len(found) == 0 {
+			return failed
+		}
+		if err != nil {
+			skipped, skipErr := db.Call[struct{ Tenant *tenancy.ID }](
+				ctx, central, `select skip_tenant($1, 0) as tenant`, t.Function)
+			if skipErr != nil || skipped[0].Tenant == nil {
+				return errors.Join(failed, err, skipErr)
+			}
+			failed = errors.Join(failed, fmt.Errorf("%q of tenant %d: %w", t.Function, *skipped[0].Tenant, err))
+		}
+	}
+}
+
+func (t Task) kind(pool *db.DB) jobs.Kind {
+	timeout := cmp.Or(t.Timeout, taskTimeout)
 	return jobs.Kind{
-		Task: t.Function, Parts: parts, Poll: t.Interval, Delay: t.Delay, Lease: 2 * taskTimeout, Retry: t.Retry,
+		Task: t.Function, Parts: pool.Parts, Poll: t.Interval, Delay: t.Delay, Lease: 2 * taskTimeout, Retry: t.Retry,
 		Do: func(ctx context.Context, job *jobs.Job) (again time.Duration, err error) {
 			end := time.Now().Add(taskTurn)
 			for n := 0; n == 0 || time.Now().Before(end); n++ {
@@ -93,7 +123,8 @@ func (t Task) On(pool *db.DB) jobs.Kind {
 
 type batch struct{ Changed int }
 
-// call calls the function once. It returns nothing if the tenant cannot be visited, or is not due.
+// call calls the function once, for a tenant or for the one with work that it finds. It returns nothing if the tenant
+// cannot be visited or is not due, or if no tenant is.
 func (t Task) call(ctx context.Context, part *db.DB, tenant tenancy.ID, timeout time.Duration) (found []batch, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
