@@ -195,9 +195,6 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	b.settle(without, column)
 }
 
-// emptyLine notes a line that sold nothing, such as one that was removed from its order.
-func (b *builder) emptyLine() { b.note("a line with quantity 0 was left out", 0) }
-
 // note adds a note with an amount in cents.
 func (b *builder) note(text string, amount int64) {
 	b.Notes = append(b.Notes, Note{Text: text, Amount: amount})

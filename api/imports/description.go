@@ -3,7 +3,7 @@ package imports
 import (
 	"embed"
 	"fmt"
-	"path"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,6 +15,8 @@ import (
 
 // description says how the files of another system are read. Each is a file in formats; format is what it becomes.
 type description struct {
+	// Like is the file of a description from which this one has what it does not say itself, and columns in addition.
+	Like string
 	// Name identifies the format in the API; several descriptions may share one. Title is for people.
 	Name, Title string
 	Kind        Kind // product or order
@@ -42,6 +44,8 @@ type description struct {
 
 	Products productRules
 	Sales    saleRules
+
+	dialects []dialect
 }
 
 // recognition says which columns a file must have. A field stands for any of its columns.
@@ -55,13 +59,14 @@ type productRules struct {
 	// Grouped means that rows with the same group are the variants of a product. Cells of fields in Inherit that are
 	// empty are those of the first row, or of the parent. By a parent, the group of a row is its parent, else its SKU,
 	// else id: and its id.
-	Grouped, ByParent bool
-	Inherit           []field
+	Grouped  bool
+	ByParent bool `yaml:"by_parent"`
+	Inherit  []field
 	// The name of a variant is the name, Before, the values of its options with Between between them, and After. Without
 	// Before, names are complete. Whole are values that mean that there are no variants.
 	Before, Between, After string
 	Whole                  []string
-	// Draft means that a product without a status is a draft; otherwise it keeps its status.
+	// DefaultStatus is that of products without one; otherwise they keep theirs.
 	DefaultStatus string `yaml:"default_status"`
 	// CategorySeparator is between several categories, of which the first, or with LastCategory the last, counts.
 	CategorySeparator string `yaml:"category_separator"`
@@ -78,8 +83,9 @@ type saleRules struct {
 	Family         string
 	ItemsIn        string `yaml:"items_in"`
 	AmountsOfItems bool   `yaml:"amounts_of_items"`
-	// Lone is the SKU of the item that an order gets without its items.
-	Lone string
+	// Lone is the SKU of the item that an order gets without its items, with LoneNote.
+	Lone     string
+	LoneNote string `yaml:"lone_note"`
 	// Begins is a field that only the first row of an order has. The number of an order is in one row only, if it is
 	// number.
 	Begins field
@@ -123,7 +129,7 @@ type scope string
 
 const (
 	firstRow    scope = ""
-	eachRow     scope = "row"
+	perRow      scope = "row"
 	repeatedRow scope = "repeated"
 )
 
@@ -164,4 +170,161 @@ func (c *columnNames) UnmarshalYAML(decode func(any) error) error {
 		}{f, names[f]})
 	}
 	return nil
+}
+
+//go:embed formats
+var descriptionFiles embed.FS
+
+// readDescription reads a description without defaults. Unknown keys are errors.
+func readDescription(name string) (*description, error) {
+	text, err := descriptionFiles.ReadFile("formats/" + name + ".yaml")
+	if err != nil {
+		return nil, err
+	}
+	d := &description{}
+	var base struct{ Like string }
+	if err := yaml.Unmarshal(text, &base); err != nil {
+		return nil, err
+	}
+	if base.Like != "" {
+		if d, err = readDescription(base.Like); err != nil {
+			return nil, err
+		}
+	}
+	if err := yaml.UnmarshalStrict(text, d); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	d.dialects = []dialect{d.dialect("")}
+	for _, language := range slices.Sorted(maps.Keys(d.Languages)) {
+		d.dialects = append(d.dialects, d.dialect(language))
+	}
+	return d, nil
+}
+
+// dialect has the names of the columns of a description in one language, and the English ones where it has no other.
+type dialect struct {
+	names    map[string]target // by normal name
+	patterns []pattern
+	required []requirement
+}
+
+// requirement is a field of which a file must have a column, or a column by its normal names.
+type requirement struct {
+	field field
+	names []string
+}
+
+// target is what a column becomes. A lower rank is more important.
+type target struct {
+	field field
+	rank  int
+}
+
+// pattern is a name with a placeholder for digits, or for any text.
+type pattern struct {
+	target
+	before, after string
+	isNumber      bool
+}
+
+func (d *description) dialect(language string) dialect {
+	l := dialect{names: map[string]target{}}
+	translations := d.Languages[language]
+	add := func(name string, to target) {
+		normal := table.Normal(name)
+		before, after, isNumber := strings.Cut(normal, "{n}")
+		if !isNumber {
+			var isText bool
+			if before, after, isText = strings.Cut(normal, "{place}"); !isText {
+				if _, exists := l.names[normal]; !exists {
+					l.names[normal] = to
+				}
+				return
+			}
+		}
+		l.patterns = append(l.patterns, pattern{to, before, after, isNumber})
+	}
+	for _, isTranslation := range []bool{true, false} {
+		for _, name := range d.Ignored {
+			add(name, target{})
+		}
+		for _, c := range d.Columns {
+			for rank, name := range c.names {
+				to := target{c.field, rank}
+				if !isTranslation {
+					add(name, to)
+				}
+				for _, translated := range translations[name] {
+					if isTranslation {
+						add(translated, to)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range d.Recognise.Required {
+		r := requirement{field: fieldOf(name)}
+		for _, name := range append([]string{name}, translations[name]...) {
+			r.names = append(r.names, table.Normal(name))
+		}
+		l.required = append(l.required, r)
+	}
+	return l
+}
+
+// target returns what a column becomes, and the text in the place of the placeholder. The field is noField for other
+// columns.
+func (l *dialect) target(column string) (to target, captured string) {
+	normal := table.Normal(column)
+	if to, exists := l.names[normal]; exists {
+		return to, ""
+	}
+	for _, p := range l.patterns {
+		rest, found := strings.CutPrefix(normal, p.before)
+		if rest, found = cutSuffix(rest, p.after, found); !found || rest == "" {
+			continue
+		}
+		switch {
+		case !p.isNumber:
+			return p.target, capture(column, p)
+		case strings.Trim(rest, "0123456789") == "":
+			return p.target, rest
+		}
+	}
+	return target{}, ""
+}
+
+func cutSuffix(text, suffix string, found bool) (string, bool) {
+	rest, ok := strings.CutSuffix(text, suffix)
+	return rest, ok && found
+}
+
+// capture returns the words of a name that stand for the placeholder of a pattern, as they are written.
+func capture(column string, p pattern) string {
+	words := strings.FieldsFunc(column, func(char rune) bool { return char == '_' || unicode.IsSpace(char) })
+	first, last := len(strings.Fields(p.before)), len(strings.Fields(p.after))
+	return strings.Join(words[min(first, len(words)):max(first, len(words)-last)], " ")
+}
+
+// recognise returns how many columns of a header have a meaning, or 0 if it is not one of the description.
+func (d *description) recognise(l *dialect, header []string) (score int) {
+	var fields [numFields]bool
+	names := map[string]bool{}
+	for _, column := range header {
+		names[table.Normal(column)] = true
+		if to, _ := l.target(column); to.field != noField {
+			fields[to.field] = true
+			score++
+		}
+	}
+	for _, r := range l.required {
+		isOne := func(name string) bool { return names[name] }
+		if r.field != noField && !fields[r.field] || r.field == noField && !slices.ContainsFunc(r.names, isOne) {
+			return 0
+		}
+	}
+	if slices.ContainsFunc(d.Recognise.Not, func(name string) bool { return names[table.Normal(name)] }) {
+		return 0
+	}
+	return score
 }

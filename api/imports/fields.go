@@ -148,7 +148,7 @@ func fieldOf(name string) field {
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (f *field) UnmarshalText(text []byte) error {
-	if *f = fieldOf(string(text)); *f == noField {
+	if *f = fieldOf(string(text)); *f == noField && len(text) > 0 {
 		return fmt.Errorf("unknown field %q", text)
 	}
 	return nil

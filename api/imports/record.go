@@ -193,6 +193,8 @@ type Settings struct {
 	Timezone     string                       `json:"timezone,omitempty"`      // of times without one; default the tenant's
 	Channel      string                       `json:"channel,omitempty"`       // of all orders
 	MissingSKU   string                       `json:"missing_sku,omitempty"`   // derive or refuse
+	RepeatedSKU  string                       `json:"repeated_sku,omitempty"`  // derive, last or refuse
+	Statuses     map[string]string            `json:"statuses,omitempty"`      // of orders in lower case: sale, refunded and so on
 	Refunds      string                       `json:"refunds,omitempty"`       // attach or leave_out those without an order
 	TaxIncluded  string                       `json:"tax_included,omitempty"`  // yes or no, for a plain spreadsheet
 	RestoreZeros bool                         `json:"restore_zeros,omitempty"` // of barcodes
@@ -221,7 +223,7 @@ type File struct {
 
 // Question is something that a user must answer with the setting ID before the files can be read.
 type Question struct {
-	ID       string   `json:"id"` // mapping, date_order, decimal, missing_sku, refunds or tax_included
+	ID       string   `json:"id"` // the name of a setting
 	File     string   `json:"file"`
 	Column   string   `json:"column,omitempty"`
 	Examples []string `json:"examples,omitempty"`

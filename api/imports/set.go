@@ -2,7 +2,6 @@ package imports
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -28,7 +27,7 @@ type reading struct {
 
 	nameByID map[Kind]map[string]string // of our references
 	sold     soldItems
-	products map[uint64]uint64 // the hash of the last content of a product by the hash of its SKU
+	products map[uint64]readProduct // by the hash of the SKU
 	seed     maphash.Seed
 	file     string // of the last record
 	done     int64  // rows
@@ -50,11 +49,18 @@ func (s Settings) Check() tenancy.InvalidError {
 		choices     []string
 	}{
 		{"date_order", s.DateOrder, []string{"dmy", "mdy"}}, {"decimal", s.Decimal, []string{",", "."}},
-		{"missing_sku", s.MissingSKU, []string{"derive", "refuse"}}, {"refunds", s.Refunds, []string{"attach", "leave_out"}},
+		{"missing_sku", s.MissingSKU, []string{"derive", "refuse"}},
+		{"repeated_sku", s.RepeatedSKU, repeatedSKUs}, {"refunds", s.Refunds, []string{"attach", "leave_out"}},
 		{"tax_included", s.TaxIncluded, []string{"yes", "no"}},
 	} {
 		if c.value != "" && !slices.Contains(c.choices, c.value) {
 			invalid.Add(c.name, "must be one of %s", strings.Join(c.choices, ", "))
+		}
+	}
+	for _, outcome := range s.Statuses {
+		if !slices.Contains(orderStatuses, outcome) {
+			invalid.Add("statuses", "must be one of %s", strings.Join(orderStatuses, ", "))
+			break
 		}
 	}
 	if s.Channel != "" && channelOf(s.Channel) != s.Channel {
@@ -153,7 +159,7 @@ func (r *reading) examine(ctx context.Context, s *source) error {
 func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r.nameByID, r.sold = map[Kind]map[string]string{}, r.newSoldItems()
-		r.products, r.seed = map[uint64]uint64{}, maphash.MakeSeed()
+		r.products, r.seed = map[uint64]readProduct{}, maphash.MakeSeed()
 		r.done = 0
 		stopped := false
 		each := func(g group) bool {
@@ -169,7 +175,7 @@ func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 		}
 		for _, sources := range r.inSequence() {
 			var err error
-			if sources[0].order == "" {
+			if !sources[0].isGrouped() {
 				err = eachRow(ctx, sources[0], each)
 			} else {
 				err = r.eachOrder(ctx, sources, each)
@@ -245,26 +251,10 @@ func (r *reading) recordsOf(g group) []Record {
 		records[i].About = about
 		records[i].Cancelled = isCancelled && records[i].Kind == Order
 		if c.kind == Product && !c.isExact { // our own files may have several rows of a product
-			r.noteRepeatedSKU(&records[i])
+			r.checkRepeatedSKU(c.source, &records[i])
 		}
 	}
 	return records
-}
-
-// noteRepeatedSKU adds a note to a product that replaces other values of an earlier row with the same SKU.
-func (r *reading) noteRepeatedSKU(record *Record) {
-	if record.Product == nil || record.Product.SKU.Value == "" || len(record.Invalid) > 0 {
-		return
-	}
-	content, _ := json.Marshal(record.Product) // has no values that cannot be encoded
-	sku, hash := maphash.String(r.seed, strings.TrimSpace(record.Product.SKU.Value)), maphash.Bytes(r.seed, content)
-	earlier, exists := r.products[sku]
-	if exists && earlier != hash {
-		record.Notes = append(record.Notes, Note{Text: "replaces the values of an earlier row with the same SKU"})
-	}
-	if exists || len(r.products) < maxOrderIDs {
-		r.products[sku] = hash
-	}
 }
 
 // inSequence returns the sources in the sequence in which they are read. Sources with parts of the same orders are read

@@ -509,3 +509,26 @@ func TestAWorkbookIsOpenedOnceForAllItsSheets(t *testing.T) {
 		t.Errorf("Open = %v after opening files %d times, want at most 10 times", err, opened)
 	}
 }
+
+func TestColumnsAreRecognisedInFiveLanguages(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, want string }{
+		{"Item no.", "sku"}, {"Artikelnummer", "sku"}, {"SKU code", "sku"}, {"Art.-Nr.", "sku"}, {" Preis * ", "price"},
+		{"Stückpreis", "price"}, {"Prix unitaire HT", "price"}, {"Código de barras", "upc"}, {"Numéro de commande", "number"},
+		{"Order_No", "number"}, {"E-Mail", "customer.email"}, {"Bestellnummer", "sku number"}, {"Fußball", ""},
+		{"Währung", "currency"}, {"Order date", "placed_at"}, {"customer_id", "customer.id"}, {"Voorraad", "quantity"},
+	} {
+		found, _ := fieldsOf(test.name)
+		if got := strings.Trim(fmt.Sprint(found), "[]"); got != test.want {
+			t.Errorf("fieldsOf(%q) = %s, want %s", test.name, got, test.want)
+		}
+	}
+	for _, test := range []struct {
+		name            string
+		included, known bool
+	}{{"Prix TTC", true, true}, {"Preis (netto)", false, true}, {"Price", false, false}} {
+		if included, known := taxIncluded(test.name); included != test.included || known != test.known {
+			t.Errorf("taxIncluded(%q) = %v, %v", test.name, included, known)
+		}
+	}
+}

@@ -29,10 +29,11 @@ type source struct {
 	File
 	*format
 	table    *table.File
-	skip     int            // rows up to the header
-	at       map[string]int // columns by their name in the format
-	types    []columnType   // by column
-	forms    []table.Form   // by column
+	skip     int                      // rows up to the header
+	own      map[string]int           // columns of our own files by name
+	columns  [numFields][]fieldColumn // of other files by field
+	types    []columnType             // by column
+	forms    []table.Form             // by column
 	zone     *time.Location
 	currency string                    // of the tenant
 	zones    map[string]*time.Location // by name, of rows that have one
@@ -111,7 +112,7 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 				row.Cells[i] = export.Unguard(cell)
 			}
 		}
-		if row.Problem == "" && r.carries {
+		if row.Problem == "" && r.isPlainSale() {
 			r.carryNumber(row.Cells)
 		}
 		return row, nil
@@ -176,16 +177,19 @@ func (r *sourceRows) convertNumbers(row table.Row) {
 
 var threeDigits = regexp.MustCompile(`\.\d{3}$`)
 
+// isPlainSale reports whether the rows of orders have no known rules.
+func (s *source) isPlainSale() bool { return s.description != nil && s.description.Sales.Plain }
+
 // carryNumber sets the number of the order before in a row of an item that has none. A row with a name but neither a
 // SKU nor a price can be a sum, and so can a row that is named like one. A row with its own day, customer, channel or
 // currency is of another order: without its number, it is refused.
-func (r *sourceRows) carryNumber(cells []string) {
-	row, first := r.cellsOf(table.Row{Cells: cells}), r.cellsOf(table.Row{Cells: r.first})
-	number := &cells[r.at[r.order]]
-	switch isItem := row.text("sku") != "" || row.text("name") != "" && row.text("price") != ""; {
+func (r *sourceRows) carryNumber(texts []string) {
+	row, first := r.cellsOf(table.Row{Cells: texts}), r.cellsOf(table.Row{Cells: r.first})
+	number := &texts[row.at(fNumber)]
+	switch isItem := row.text(fSKU) != "" || row.text(fName) != "" && row.text(fPrice) != ""; {
 	case *number != "" && *number != r.last:
-		r.last, r.first = *number, cells
-	case *number != "" || r.last == "" || !isItem || table.IsSum(row.first("sku", "name")):
+		r.last, r.first = *number, texts
+	case *number != "" || r.last == "" || !isItem || isSum(row.first(fSKU, fName)):
 	case row.isOfSale(first):
 		*number = r.last
 	default:
@@ -195,13 +199,13 @@ func (r *sourceRows) carryNumber(cells []string) {
 
 // isOfSale reports whether a row has no other day, customer, channel and currency than the first one of an order.
 func (c cells) isOfSale(first cells) bool {
-	at := table.WithoutClock(c.text("placed_at"))
-	if at != "" && at != table.WithoutClock(first.text("placed_at")) {
+	at := table.WithoutClock(c.text(fPlacedAt))
+	if at != "" && at != table.WithoutClock(first.text(fPlacedAt)) {
 		return false
 	}
-	return !slices.ContainsFunc(append([]string{"channel", "currency"}, ofCustomer...), func(field string) bool {
-		value := c.text(field)
-		return value != "" && value != first.text(field)
+	return !slices.ContainsFunc(append([]field{fChannel, fCurrency}, ofCustomer...), func(f field) bool {
+		value := c.text(f)
+		return value != "" && value != first.text(f)
 	})
 }
 
@@ -227,8 +231,8 @@ func (s *source) scan(ctx context.Context) error {
 		if row.Problem != "" {
 			continue
 		}
-		for _, i := range s.at {
-			switch s.types[i] {
+		for i, kind := range s.types {
+			switch kind {
 			case amountColumn:
 				s.forms[i].AddNumber(row.Cells[i])
 			case dateColumn:
@@ -242,7 +246,7 @@ func (s *source) scan(ctx context.Context) error {
 			s.bytes += int64(len(cell)) + 2
 			s.addExample(s.Header[i], cell)
 		}
-		if s.order == "" || !s.together {
+		if !s.isGrouped() || !s.together {
 			continue
 		}
 		if hash := maphash.String(seed, s.orderKey(row.Cells)); hash != last {
@@ -268,16 +272,20 @@ func (s *source) decide(settings Settings) (questions []Question) {
 	if settings.Decimal != "" {
 		decimal = settings.Decimal[0]
 	}
+	var dates table.DateOrder
+	if s.description != nil {
+		dates = s.description.Dates
+	}
 	for i, column := range s.Header {
 		if example := s.forms[i].Number(decimal); example != "" {
 			questions = append(questions, Question{"decimal", s.Name, column, []string{example}, []string{",", "."}})
 		}
-		if example := s.forms[i].Date(table.DateOrder(settings.DateOrder), s.dates); example != "" {
+		if example := s.forms[i].Date(table.DateOrder(settings.DateOrder), dates); example != "" {
 			questions = append(questions, Question{"date_order", s.Name, column, []string{example}, []string{"dmy", "mdy"}})
 		}
 	}
-	if s.ask != nil {
-		questions = append(questions, s.ask(s, settings)...)
+	if s.description != nil {
+		questions = append(questions, s.ask(settings)...)
 	}
 	return questions
 }

@@ -129,6 +129,12 @@ func bareNumber(text string) (digits string, negative, ok bool) {
 	return s, negative, true
 }
 
+// IsNegative reports whether a text is a negative number.
+func IsNegative(text string) bool {
+	_, negative, ok := bareNumber(text)
+	return ok && negative
+}
+
 // Digits returns a number as an optional sign, digits and a decimal point if it has a fraction. It returns false if the
 // text is not a number.
 func (f Form) Digits(text string) (string, bool) {
