@@ -116,12 +116,12 @@ func (c cells) first(fields ...field) string {
 	return ""
 }
 
-// columnName returns the name of the column of a field in the file.
+// columnName returns the name of the column of a field in the file, or in the description if the file has none.
 func (c cells) columnName(f field) string {
 	if i := c.at(f); i >= 0 {
 		return c.Header[i]
 	}
-	return f.String()
+	return c.description.titles[f]
 }
 
 // word returns the meaning of the word in a field, and whether the description has one.

@@ -46,6 +46,7 @@ type description struct {
 	Sales    saleRules
 
 	dialects []dialect
+	titles   [numFields]string // the most important column of each field
 }
 
 // recognition says which columns a file must have. A field stands for any of its columns.
@@ -193,6 +194,11 @@ func readDescription(name string) (*description, error) {
 	}
 	if err := yaml.UnmarshalStrict(text, d); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, c := range d.Columns {
+		if len(c.names) > 0 {
+			d.titles[c.field] = c.names[0]
+		}
 	}
 	d.dialects = []dialect{d.dialect("")}
 	for _, language := range slices.Sorted(maps.Keys(d.Languages)) {

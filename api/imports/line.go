@@ -41,7 +41,7 @@ type line struct {
 func (b *builder) line(row int, c cells, sums *lineSums) {
 	sums.source = c.source
 	sums.afterDiscounts = c.has(fLineNet) || c.has(fItems)
-	if split := splitters[c.description.Sales.Split]; split != nil {
+	if split := splitters[c.description.Sales.Split]; split != nil && c.has(fItems) {
 		for _, column := range c.columns[fItems] {
 			for _, l := range split(b.itemCells(c), c.cells[column.at]) {
 				b.add(row, c, l, nil)
@@ -54,7 +54,7 @@ func (b *builder) line(row int, c cells, sums *lineSums) {
 	l, discount := b.readLine(c, sums)
 	name, sku := c.text(fName), c.text(fSKU)
 	switch {
-	case l.quantity == 0 && l.gross == 0 && l.net == 0 && discount == 0 && !c.isInvalid("quantity"):
+	case l.quantity == 0 && cmp.Or(l.gross, l.net, discount, c.cents(fLineTotal, "")) == 0 && !c.isInvalid("quantity"):
 		b.note("a line with quantity 0 was left out", 0)
 		return
 	case name != "" && name == c.description.Sales.TipNamed && sku == "" && isNo(c.text(fNeedsShipping)) &&

@@ -88,6 +88,9 @@ func (s saleRows) rowsWith(f field) []cells {
 func (b *builder) amount(s saleRows, f field) int64 {
 	rows := s.rowsWith(f)
 	if rows == nil {
+		if title := s.of[0].description.titles[f]; title != "" && !s.of[0].isPlainSale() {
+			b.Theirs[title] += 0
+		}
 		return 0
 	}
 	amount := b.amountOf(rows, f)

@@ -317,19 +317,20 @@ func (e *skuEvidence) add(v variant, sku string) (differs bool) {
 		hash.SetSeed(e.seed)
 		for i, cell := range v.cells.cells {
 			if isOf := place != "" && (i == v.at(fWarehouse) || i == v.at(fQuantity) || i == v.at(fBin)); isOf == ofPlace {
-				_, _ = hash.WriteString(cell) // no error
+				_, _ = hash.WriteString(strings.TrimSpace(cell)) // no error
 				_ = hash.WriteByte(0)
 			}
 		}
 		return hash.Sum64()
 	}
+	_, exists := e.contents[key]
 	differs = e.set(key, content(false))
 	if place != "" && !differs {
-		before := len(e.contents)
-		differs = e.set(maphash.String(e.seed, sku+"\x00"+place), content(true))
-		if len(e.contents) > before {
+		ofPlace := maphash.String(e.seed, sku+"\x00"+place)
+		if _, known := e.contents[ofPlace]; exists && !known {
 			e.placed[key] = true
 		}
+		differs = e.set(ofPlace, content(true))
 	}
 	if differs {
 		e.repeated[key] = true
