@@ -173,7 +173,7 @@ func (c *columnNames) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-//go:embed formats
+//go:embed formats/*.yaml
 var descriptionFiles embed.FS
 
 // readDescription reads a description without defaults. Unknown keys are errors.

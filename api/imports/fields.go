@@ -18,7 +18,6 @@ const (
 	fID           // of the product in the other system
 	fParent       // the SKU of the parent, or id: and its id
 	fType         // what the row is; see description.Values
-	fOptionName   // of a variant, such as Size
 	fOptionValue  // of a variant, such as S
 	fDescription  //
 	fMSRP         // the price before a reduction
@@ -106,7 +105,7 @@ type fieldInfo struct {
 // fields are named as in descriptions and in the mappings of users.
 var fields = [numFields]fieldInfo{
 	fGroup: {"group", textColumn, true}, fID: {"id", textColumn, true}, fParent: {"parent", textColumn, true},
-	fType: {name: "type"}, fOptionName: {name: "option.name"}, fOptionValue: {name: "option.value"},
+	fType: {name: "type"}, fOptionValue: {name: "option.value"},
 	fDescription: {name: "description"}, fMSRP: {"msrp", amountColumn, false},
 	fSalePrice: {"sale_price", amountColumn, false}, fOnSale: {name: "on_sale"},
 	fReorderPoint: {"reorder_point", amountColumn, false}, fCategory: {name: "category_name"},

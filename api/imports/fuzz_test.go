@@ -151,7 +151,7 @@ var answered = Settings{
 // fixtures returns the files of testdata.
 func fixtures(t testing.TB) []string {
 	t.Helper()
-	names, err := filepath.Glob("testdata/*.csv")
+	names, err := filepath.Glob("[ft]*/*.csv") // formats and testdata
 	if err != nil || len(names) < 10 {
 		t.Fatalf("%d files of testdata, %v", len(names), err)
 	}

@@ -428,7 +428,8 @@ type readProduct struct {
 // checkRepeatedSKU adds a note to a product that replaces other values of an earlier row with the same SKU, or refuses
 // it if nobody has decided that.
 func (r *reading) checkRepeatedSKU(s *source, record *Record) {
-	if record.Product == nil || record.Product.SKU.Value == "" || len(record.Invalid) > 0 {
+	isAlone := len(r.sources) == 1 && len(s.seen.skus.repeated) == 0
+	if isAlone || record.Product == nil || record.Product.SKU.Value == "" || len(record.Invalid) > 0 {
 		return
 	}
 	content, _ := json.Marshal(record.Product) // has no values that cannot be encoded
