@@ -164,9 +164,10 @@ func (f *field) UnmarshalYAML(decode func(any) error) error {
 
 // Fields are the fields that a column of a spreadsheet can be mapped to, for products and for orders.
 var Fields = map[Kind][]string{
-	Product: {"sku", "name", "description", "price", "msrp", "cost", "quantity", "reorder_point", "category_name",
-		"seller_name", "warehouse_name", "bin_location", "upc", "tags", "status", "condition", "images"},
-	Order: {"number", "placed_at", "time", "channel", "customer.id", "customer.name", "customer.email", "sku", "name",
-		"quantity", "price", "line_total", "cost", "discount", "discount_total", "tax_total", "shipping_total", "refund",
-		"refunded_at", "currency"},
+	Product: {"sku", "name", "option.value", "description", "price", "msrp", "cost", "quantity", "reorder_point",
+		"category_name", "seller_name", "warehouse_name", "bin_location", "upc", "tags", "status", "condition", "images",
+		"currency"},
+	Order: {"number", "placed_at", "time", "channel", "status", "customer.id", "customer.name", "customer.email", "sku",
+		"name", "quantity", "price", "line_total", "cost", "discount", "discount_total", "tax_total", "shipping_total",
+		"refund", "refunded_at", "currency"},
 }

@@ -125,8 +125,13 @@ func workbookOf(rows [][]string) string {
 
 // mapped returns settings with the proposed mapping of the files that need one.
 func mapped(t testing.TB, dir fs.FS, settings Settings) Settings {
+	return mappedOf(t, dir, euroShop, settings)
+}
+
+// mappedOf is mapped of a tenant.
+func mappedOf(t testing.TB, dir fs.FS, tenant Tenant, settings Settings) Settings {
 	t.Helper()
-	set, err := Open(context.Background(), dir, "", euroShop, settings)
+	set, err := Open(context.Background(), dir, "", tenant, settings)
 	if err != nil {
 		return settings
 	}

@@ -228,6 +228,9 @@ type Question struct {
 	Column   string   `json:"column,omitempty"`
 	Examples []string `json:"examples,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
+	// Readings are what values of the file are with each choice: {"dmy": ["3 April 2026"], "mdy": ["4 March 2026"]}.
+	Readings map[string][]string `json:"readings,omitempty"`
+	Reason   string              `json:"reason,omitempty"` // of mapping: what is missing, or must not be there
 }
 
 // Set is a set of recognised files.

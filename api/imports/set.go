@@ -144,7 +144,7 @@ func (r *reading) examine(ctx context.Context, s *source) error {
 		s.format = &format{}
 		err := s.scan(ctx)
 		s.format = nil
-		r.Questions = append(r.Questions, Question{ID: "mapping", File: s.Name})
+		r.Questions = append(r.Questions, Question{ID: "mapping", File: s.Name, Reason: s.reason})
 		return err
 	}
 	s.Format = s.name

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -79,17 +80,26 @@ func (s *source) propose() (score int) {
 	s.Mapping, s.Examples = map[string]string{}, map[string][]string{}
 	var taken [numFields]bool
 	unsure, names := false, 0
-	for _, exactOnly := range []bool{true, false} {
+	for _, step := range []func(candidates []field, exact bool) bool{
+		func(_ []field, exact bool) bool { return exact },
+		func(candidates []field, _ bool) bool { return len(candidates) == 1 },
+		func([]field, bool) bool { return true },
+	} {
 		for _, column := range s.Header {
 			candidates, exact := fieldsOf(column)
-			if s.Mapping[column] != "" || exact != exactOnly {
+			if s.Mapping[column] != "" || !step(candidates, exact) {
 				continue
 			}
-			free := slices.DeleteFunc(slices.Clone(candidates), func(f field) bool { return taken[f] })
+			free := slices.DeleteFunc(slices.Clone(candidates), func(f field) bool { return taken[f] && f != fOptionValue })
 			unsure = unsure || len(free) > 1 || len(free) < len(candidates)
-			if len(free) > 0 {
-				s.Mapping[column], taken[free[0]] = free[0].String(), true
+			if len(free) == 0 {
+				continue
 			}
+			best := free[0]
+			if i := slices.IndexFunc(free, isOfSale); i >= 0 && taken[fPlacedAt] {
+				best = free[i] // store is a channel there
+			}
+			s.Mapping[column], taken[best] = best.String(), true
 		}
 	}
 	for _, column := range s.Header {
@@ -104,31 +114,47 @@ func (s *source) propose() (score int) {
 		return 0
 	}
 	maps.DeleteFunc(s.Mapping, isEmpty)
-	if f := sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
+	var f *format
+	if f, s.reason = sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
 		s.useMapping(f)
 	}
 	return 1 + names/100 + 10*len(s.Mapping)
 }
+
+func isOfSale(f field) bool { return slices.Contains(Fields[Order], f.String()) }
 
 func isEmpty(_, field string) bool { return field == "" }
 
 // notOfProducts are fields that only sales have.
 var notOfProducts = []field{fNumber, fPlacedAt, fCustomerID, fCustomerName, fRefund, fRefundedAt, fLineTotal}
 
-// sheetFormat returns the format of a file with these fields, or nil if they are too few.
-func sheetFormat(has [numFields]bool) *format {
-	item := has[fSKU] || has[fName]
+// sheetFormat returns the format of a file with these fields, or nil and why it has none.
+func sheetFormat(has [numFields]bool) (f *format, reason string) {
+	isItem := has[fSKU] || has[fName]
+	i := slices.IndexFunc(notOfProducts, func(f field) bool { return has[f] })
 	switch {
-	case has[fNumber] && has[fPlacedAt] && item && (has[fPrice] && has[fQuantity] || has[fLineTotal]):
-		return sheetOf(Order)
-	case !item || !has[fPrice] || slices.ContainsFunc(notOfProducts, func(f field) bool { return has[f] }):
-		return nil
+	case has[fNumber] && has[fPlacedAt] && isItem && (has[fPrice] && has[fQuantity] || has[fLineTotal]):
+		return sheetOf(Order), ""
+	case isItem && has[fPrice] && i < 0:
+		return sheetOf(Product), ""
+	case i < 0:
+		return nil, "products need price, and sku or name"
 	}
-	return sheetOf(Product)
+	return nil, fmt.Sprintf("orders need number, placed_at, sku or name, and price with quantity or line_total; "+
+		"products must not have %s", notOfProducts[i])
 }
 
+// useMapping sets the format and the columns that have a field of it. Several columns can be options of a product.
 func (s *source) useMapping(f *format) {
-	s.use(f, func(column string) (target, string) { return target{field: fieldOf(s.Mapping[column])}, "" })
+	s.use(f, func(column string) (to target, captured string) {
+		if name := s.Mapping[column]; slices.Contains(Fields[f.kind], name) {
+			to.field = fieldOf(name)
+		}
+		if to.field == fOptionValue {
+			captured = column
+		}
+		return to, captured
+	})
 }
 
 // applyMapping uses the mapping of a user. The header is the row with its columns.
@@ -145,7 +171,8 @@ func (s *source) applyMapping(mapping map[string]string) (score int, err error) 
 		}
 	}
 	maps.DeleteFunc(s.Mapping, isEmpty)
-	switch f := sheetFormat(has); {
+	var f *format
+	switch f, s.reason = sheetFormat(has); {
 	case len(s.Mapping) == 0 && score == len(mapping):
 		s.Problem = "is left out"
 	case f != nil && score == len(mapping):

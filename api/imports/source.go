@@ -39,6 +39,7 @@ type source struct {
 	zones    map[string]*time.Location // by name, of rows that have one
 	bytes    int64                     // of all cells
 	together bool                      // the rows of each order are
+	reason   string                    // why the columns are not those of products or orders
 	seen     evidence
 }
 
@@ -277,15 +278,40 @@ func (s *source) decide(settings Settings) (questions []Question) {
 		dates = s.description.Dates
 	}
 	for i, column := range s.Header {
+		examples, question := s.forms[i].Examples(), Question{File: s.Name, Column: column}
 		if example := s.forms[i].Number(decimal); example != "" {
-			questions = append(questions, Question{"decimal", s.Name, column, []string{example}, []string{",", "."}})
+			question.ID, question.Examples, question.Choices = "decimal", []string{example}, []string{",", "."}
+			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
+				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
+				return digits
+			})
+			questions = append(questions, question)
 		}
 		if example := s.forms[i].Date(table.DateOrder(settings.DateOrder), dates); example != "" {
-			questions = append(questions, Question{"date_order", s.Name, column, []string{example}, []string{"dmy", "mdy"}})
+			question.ID, question.Examples, question.Choices = "date_order", []string{example}, []string{"dmy", "mdy"}
+			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
+				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
+				if err != nil {
+					return text
+				}
+				return at.Format("2 January 2006")
+			})
+			questions = append(questions, question)
 		}
 	}
 	if s.description != nil {
 		questions = append(questions, s.ask(settings)...)
 	}
 	return questions
+}
+
+// readingsOf returns what examples are with each choice.
+func readingsOf(choices, examples []string, read func(choice, example string) string) map[string][]string {
+	readings := map[string][]string{}
+	for _, choice := range choices {
+		for _, example := range examples {
+			readings[choice] = append(readings[choice], read(choice, example))
+		}
+	}
+	return readings
 }
