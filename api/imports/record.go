@@ -190,6 +190,7 @@ type Settings struct {
 	Mapping      map[string]map[string]string `json:"mapping,omitempty"`
 	DateOrder    string                       `json:"date_order,omitempty"`    // dmy or mdy
 	Decimal      string                       `json:"decimal,omitempty"`       // , or .
+	Charset      string                       `json:"charset,omitempty"`       // one of table.Charsets, of texts not in UTF-8
 	Timezone     string                       `json:"timezone,omitempty"`      // of times without one; default the tenant's
 	Channel      string                       `json:"channel,omitempty"`       // of all orders
 	MissingSKU   string                       `json:"missing_sku,omitempty"`   // derive or refuse

@@ -49,7 +49,7 @@ func (s Settings) Check() tenancy.InvalidError {
 		choices     []string
 	}{
 		{"date_order", s.DateOrder, []string{"dmy", "mdy"}}, {"decimal", s.Decimal, []string{",", "."}},
-		{"missing_sku", s.MissingSKU, []string{"derive", "refuse"}},
+		{"charset", s.Charset, table.Charsets}, {"missing_sku", s.MissingSKU, []string{"derive", "refuse"}},
 		{"repeated_sku", s.RepeatedSKU, repeatedSKUs}, {"refunds", s.Refunds, []string{"attach", "leave_out"}},
 		{"tax_included", s.TaxIncluded, []string{"yes", "no"}},
 	} {
@@ -103,6 +103,11 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		file := File{Name: t.Name, Size: t.Size, Problem: t.Problem}
 		s := &source{File: file, table: t, zone: zone, currency: tenant.Currency}
 		var others []*source
+		if settings.Charset != "" {
+			t.SetCharset(settings.Charset)
+		} else if choices, lines := t.Charset(); choices != nil {
+			r.Questions = append(r.Questions, Question{ID: "charset", File: t.Name, Choices: choices, Readings: lines})
+		}
 		if t.Problem == "" {
 			if others, err = s.recognise(settings.Mapping[t.Name]); err != nil {
 				return nil, err
