@@ -198,6 +198,7 @@ type Settings struct {
 	Statuses     map[string]string            `json:"statuses,omitempty"`      // of orders in lower case: sale, refunded and so on
 	Refunds      string                       `json:"refunds,omitempty"`       // attach or leave_out those without an order
 	TaxIncluded  string                       `json:"tax_included,omitempty"`  // yes or no, for a plain spreadsheet
+	Rounding     string                       `json:"rounding,omitempty"`      // round or refuse amounts with more than two decimals
 	RestoreZeros bool                         `json:"restore_zeros,omitempty"` // of barcodes
 }
 
@@ -220,6 +221,14 @@ type File struct {
 	Mapping  map[string]string   `json:"mapping,omitempty"`
 	Examples map[string][]string `json:"examples,omitempty"`
 	Problem  string              `json:"problem,omitempty"` // why the file is not read at all
+	Rounding *Rounding           `json:"rounding,omitempty"`
+}
+
+// Rounding is an offer: amounts with more than two decimals are refused, unless the setting rounding is round.
+type Rounding struct {
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"`
+	Change   string   `json:"change"` // of the sum of these amounts
 }
 
 // Question is something that a user must answer with the setting ID before the files can be read.

@@ -50,7 +50,8 @@ func (s Settings) Check() tenancy.InvalidError {
 	}{
 		{"date_order", s.DateOrder, []string{"dmy", "mdy"}}, {"decimal", s.Decimal, []string{",", "."}},
 		{"charset", s.Charset, table.Charsets}, {"missing_sku", s.MissingSKU, []string{"derive", "refuse"}},
-		{"repeated_sku", s.RepeatedSKU, repeatedSKUs}, {"refunds", s.Refunds, []string{"attach", "leave_out"}},
+		{"repeated_sku", s.RepeatedSKU, repeatedSKUs}, {"rounding", s.Rounding, []string{"round", "refuse"}},
+		{"refunds", s.Refunds, []string{"attach", "leave_out"}},
 		{"tax_included", s.TaxIncluded, []string{"yes", "no"}},
 	} {
 		if c.value != "" && !slices.Contains(c.choices, c.value) {

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy/limits"
@@ -269,9 +271,9 @@ func (s *source) addExample(column, cell string) {
 
 // decide sets the forms of columns, and returns the questions.
 func (s *source) decide(settings Settings) (questions []Question) {
-	var decimal byte
+	var separator byte
 	if settings.Decimal != "" {
-		decimal = settings.Decimal[0]
+		separator = settings.Decimal[0]
 	}
 	var dates table.DateOrder
 	if s.description != nil {
@@ -279,7 +281,7 @@ func (s *source) decide(settings Settings) (questions []Question) {
 	}
 	for i, column := range s.Header {
 		examples, question := s.forms[i].Examples(), Question{File: s.Name, Column: column}
-		if example := s.forms[i].Number(decimal); example != "" {
+		if example := s.forms[i].Number(separator); example != "" {
 			question.ID, question.Examples, question.Choices = "decimal", []string{example}, []string{",", "."}
 			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
 				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
@@ -300,9 +302,33 @@ func (s *source) decide(settings Settings) (questions []Question) {
 		}
 	}
 	if s.description != nil {
+		s.offerRounding(settings)
 		questions = append(questions, s.ask(settings)...)
 	}
 	return questions
+}
+
+// offerRounding counts amounts with more than two decimals, and rounds them if the settings say so. Quantities are never
+// rounded.
+func (s *source) offerRounding(settings Settings) {
+	change := decimal.Zero
+	for i := range s.forms {
+		isNumber := func(c fieldColumn) bool { return c.at == i }
+		count, examples, by := s.forms[i].Long()
+		quantities := slices.Concat(s.columns[fQuantity], s.columns[fReorderPoint], s.columns[fStock])
+		if count == 0 || slices.ContainsFunc(quantities, isNumber) {
+			continue
+		}
+		if s.Rounding == nil {
+			s.Rounding = &Rounding{}
+		}
+		s.Rounding.Count += count
+		s.Rounding.Examples = append(s.Rounding.Examples, examples...)
+		of, _ := decimal.NewFromString(by) // is a number
+		change = change.Add(of)
+		s.Rounding.Change = change.String()
+		s.forms[i].Rounds = settings.Rounding == "round"
+	}
 }
 
 // readingsOf returns what examples are with each choice.

@@ -27,6 +27,9 @@ const (
 // sampleSize is how many bytes of lines that are not UTF-8 decide about their characters.
 const sampleSize = 64 << 10
 
+// maxExample limits the characters of a line that is shown.
+const maxExample = 100
+
 // Charsets are the answers to the question how characters are encoded. Files in UTF-8 and UTF-16 are never asked about.
 var Charsets = []string{
 	"windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254", "windows-1257", "shift_jis", "euc-jp",
@@ -172,8 +175,9 @@ func (f *File) Charset() (choices []string, lines map[string][]string) {
 		if lines[choice] == nil {
 			choices = append(choices, choice)
 			for line := range strings.Lines(text(f.sample, charset(choice))) {
-				if len(lines[choice]) < 2 {
-					lines[choice] = append(lines[choice], strings.TrimSpace(line))
+				runes := []rune(strings.TrimSpace(line))
+				if lines[choice] = append(lines[choice], string(runes[:min(len(runes), maxExample)])); len(lines[choice]) == 2 {
+					break
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bojanz/currency"
+	"github.com/shopspring/decimal"
 
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -22,6 +23,58 @@ type Form struct {
 	day, month   bool    // a first or a second part above 12 occurs
 	exampleDate  string  // such as 1/2/2025
 	another      string  // example of a number or a date
+
+	Rounds bool     // amounts with more than two decimals are rounded
+	long   [3]longs // numbers with more than two decimals: if , or . is the decimal separator, or in any case
+}
+
+// longs are numbers with more than two decimals.
+type longs struct {
+	count    int
+	examples []string
+	change   decimal.Decimal // what rounding adds to their sum
+}
+
+func (l *longs) add(digits string, text string) {
+	number, err := decimal.NewFromString(digits)
+	if err != nil {
+		return
+	}
+	l.count++
+	l.change = l.change.Add(number.Round(2).Sub(number))
+	if len(l.examples) < 2 {
+		l.examples = append(l.examples, strings.Clone(text))
+	}
+}
+
+// Long returns how many numbers have more than two decimals, two of them, and what rounding them adds to their sum. It
+// depends on Decimal.
+func (f *Form) Long() (count int, examples []string, change string) {
+	all := f.long[2]
+	if f.Decimal != 0 {
+		of := f.long[boolIndex(f.Decimal == '.')]
+		all = longs{all.count + of.count, append(all.examples, of.examples...), all.change.Add(of.change)}
+	}
+	return all.count, all.examples[:min(2, len(all.examples))], all.change.String()
+}
+
+// addLong records a number with more than two decimals. separator is before them, if that is known.
+func (f *Form) addLong(digits, text string, separator byte, known bool) {
+	at := strings.LastIndexByte(digits, separator)
+	if at < 0 || len(strings.TrimRight(digits[at+1:], "0")) <= 2 {
+		return
+	}
+	whole := strings.Map(func(char rune) rune {
+		if char == ',' || char == '.' {
+			return -1
+		}
+		return char
+	}, digits[:at])
+	to := &f.long[2]
+	if !known {
+		to = &f.long[boolIndex(separator == '.')]
+	}
+	to.add(whole+"."+digits[at+1:], text)
 }
 
 // Examples returns up to two values that can be read in two ways.
@@ -36,9 +89,11 @@ func (f *Form) AddNumber(text string) {
 	if !ok {
 		return
 	}
-	if decimal, known := decimalOf(digits); known && decimal != 0 {
-		f.decimals[boolIndex(decimal == '.')] = true
+	if separator, known := decimalOf(digits); known && separator != 0 {
+		f.decimals[boolIndex(separator == '.')] = true
+		f.addLong(digits, text, separator, true)
 	} else if !known {
+		f.addLong(digits, text, digits[strings.LastIndexAny(digits, ",.")], false)
 		f.addExample(&f.exampleGroup, text)
 	}
 }
@@ -205,15 +260,15 @@ func (f Form) Digits(text string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	decimal, known := decimalOf(digits)
+	separator, known := decimalOf(digits)
 	if !known {
-		if decimal = f.Decimal; decimal == 0 {
+		if separator = f.Decimal; separator == 0 {
 			return "", false
 		}
 	}
 	whole, fraction := digits, ""
-	if decimal != 0 {
-		if at := strings.LastIndexByte(digits, decimal); at >= 0 {
+	if separator != 0 {
+		if at := strings.LastIndexByte(digits, separator); at >= 0 {
 			whole, fraction = digits[:at], strings.TrimRight(digits[at+1:], "0")
 		}
 	}
@@ -251,7 +306,7 @@ func (f Form) Cents(text string) (int64, error) {
 	}
 	if f.Decimal != ',' {
 		amount, err := money.Parse(text)
-		if err == nil || errors.Is(err, money.ErrFraction) && f.Decimal == 0 {
+		if err == nil || errors.Is(err, money.ErrFraction) && f.Decimal == 0 && !f.Rounds {
 			return int64(amount), err
 		}
 	}
@@ -265,6 +320,10 @@ func (f Form) Cents(text string) (int64, error) {
 	}
 	absolute, negative := strings.CutPrefix(normal, "-")
 	amount, err := money.Parse(absolute)
+	if errors.Is(err, money.ErrFraction) && f.Rounds {
+		rounded, _ := decimal.NewFromString(absolute) // is a number
+		amount, err = money.Parse(rounded.Round(2).String())
+	}
 	if negative {
 		amount = -amount
 	}
