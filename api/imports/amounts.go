@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -47,6 +48,8 @@ func (b *builder) itemCells(c cells) cells {
 	return c.in(b.Invalid, fmt.Sprintf("items[%d].", len(b.Order.Items)))
 }
 
+const maxSKU = 100
+
 // item adds an item of the row.
 func (b *builder) item(row int, sku string, quantity, price, discount int64) {
 	path, value := fmt.Sprintf("items[%d].", len(b.Order.Items)), times(quantity, price)
@@ -60,8 +63,10 @@ func (b *builder) item(row int, sku string, quantity, price, discount int64) {
 		b.Invalid.Add(path+"discount", "must be between 0 and quantity times unit_price, %s", money.Cents(value))
 	case strings.TrimSpace(sku) == "":
 		b.Invalid.Add(path+"sku", "is required")
+	case len(sku) > maxSKU && utf8.RuneCountInString(sku) > maxSKU:
+		b.Invalid.Add(path+"sku", "must have at most %d characters", maxSKU)
 	}
-	item := sales.Item{SKU: shorten(sku, 100), Quantity: quantity, UnitPrice: money.Cents(price)}
+	item := sales.Item{SKU: sku, Quantity: quantity, UnitPrice: money.Cents(price)}
 	if discount != 0 {
 		item.Discount = new(money.Cents(discount))
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -62,7 +64,11 @@ func (b *builder) line(row int, c cells, sums *lineSums) {
 		sums.tips += l.gross
 		return
 	}
-	b.add(row, c, l, c.money(fCost, "unit_cost"))
+	cost := c.money(fCost, "unit_cost")
+	if cost != nil && b.settings.Cost == "line" && l.quantity > 1 {
+		cost = new(money.Cents(decimal.NewFromInt(int64(*cost)).DivRound(decimal.NewFromInt(l.quantity), 0).IntPart()))
+	}
+	b.add(row, c, l, cost)
 	sums.net += l.net
 }
 
@@ -88,6 +94,13 @@ func (b *builder) readLine(c cells, sums *lineSums) (l line, discount int64) {
 	l.quantity = b.quantity(c, cmp.Or(gross, net, total))
 	discount = c.cents(fDiscount, "discount")
 	discount = max(discount, -discount)
+	if c.isPlainSale() && discount != 0 && b.isPercent(c) {
+		base := total
+		if l.isPriced {
+			base = times(l.quantity, l.price)
+		}
+		discount = b.percent(c, base)
+	}
 	switch {
 	case hasGross:
 		l.isPriced = false
@@ -95,8 +108,10 @@ func (b *builder) readLine(c cells, sums *lineSums) (l line, discount int64) {
 		gross = times(l.quantity, l.price)
 	case hasNet:
 		gross = net
+	case hasTotal && b.settings.Total == "after_discount":
+		gross, hasNet, net = total+discount, true, total
 	case hasTotal:
-		gross, hasNet, net = total, true, total
+		gross = total
 	default:
 		c.refuse("unit_price", "is required")
 	}
@@ -108,6 +123,28 @@ func (b *builder) readLine(c cells, sums *lineSums) (l line, discount int64) {
 	}
 	l.gross, l.net = gross, net
 	return l, discount
+}
+
+// isPercent reports whether a discount is a part of the price: 20 %, 0.2 or 20 in a column named after percents.
+func (b *builder) isPercent(c cells) bool {
+	return b.settings.Discount == "percent" || strings.HasSuffix(c.text(fDiscount), "%") || namesPercent(c.columnName(fDiscount))
+}
+
+func namesPercent(column string) bool {
+	return strings.Contains(column, "%") || strings.Contains(strings.ToLower(column), "percent")
+}
+
+// percent returns the part of an amount that a discount in percent or as a fraction is.
+func (b *builder) percent(c cells, of int64) int64 {
+	digits, ok := c.form(fDiscount).Digits(strings.TrimRight(c.text(fDiscount), "% "))
+	share, err := decimal.NewFromString(strings.TrimPrefix(digits, "-"))
+	if !ok || err != nil {
+		return 0 // c.cents has refused it
+	}
+	if !strings.HasSuffix(c.text(fDiscount), "%") && !namesPercent(c.columnName(fDiscount)) {
+		share = share.Shift(2)
+	}
+	return decimal.NewFromInt(of).Mul(share).Shift(-2).Round(0).IntPart()
 }
 
 // lineName returns the name of the item of a row with its variation.

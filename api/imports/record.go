@@ -198,6 +198,10 @@ type Settings struct {
 	Statuses     map[string]string            `json:"statuses,omitempty"`      // of orders in lower case: sale, refunded and so on
 	Refunds      string                       `json:"refunds,omitempty"`       // attach or leave_out those without an order
 	TaxIncluded  string                       `json:"tax_included,omitempty"`  // yes or no, for a plain spreadsheet
+	Cost         string                       `json:"cost,omitempty"`          // unit or line
+	Discount     string                       `json:"discount,omitempty"`      // amount or percent
+	Total        string                       `json:"total,omitempty"`         // of a line before_discount or after_discount
+	Tax          string                       `json:"tax,omitempty"`           // of the order or of the row
 	Rounding     string                       `json:"rounding,omitempty"`      // round or refuse amounts with more than two decimals
 	RestoreZeros bool                         `json:"restore_zeros,omitempty"` // of barcodes
 }

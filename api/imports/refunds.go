@@ -29,6 +29,10 @@ type evidence struct {
 	example     string            // of a return
 	loneReturns bool              // a return of a spreadsheet is not below its order
 	perLine     [numFields]bool   // amounts of orders that differ between the rows of an order
+	sameTax     [2]bool           // rows of an order have the same tax, and not the same value; or the same value
+	several     bool              // a row has a quantity above 1
+	fractions   [2]bool           // discounts are between 0 and 1; or above
+	discounted  string            // an example of a discount beside a total without a price
 	firstOrder  time.Time
 	lastOrder   time.Time
 	previous    [numFields]string // the last value of these in the order, and its number

@@ -102,7 +102,7 @@ func (b *builder) amountOf(rows []cells, f field) (sum int64) {
 	first := rows[0]
 	scope := first.description.Sales.Scope[f]
 	isPlain := first.isPlainSale()
-	if isPlain && first.seen.perLine[f] {
+	if isPlain && (first.seen.perLine[f] || f == fTax && b.settings.Tax == "row") {
 		scope = perRow
 	}
 	isRepeated := scope == repeatedRow
@@ -510,6 +510,27 @@ func observeSale(s *source, c cells) {
 		s.seen.previous[f] = cell
 	}
 	s.seen.previous[fNumber] = c.text(fNumber)
+	s.observeLine(c, same)
+}
+
+// observeLine records what a tax, a discount and a cost of a spreadsheet can be.
+func (s *source) observeLine(c cells, same bool) {
+	value := c.text(fQuantity) + "\x00" + c.first(fPrice, fLineTotal)
+	if tax := c.text(fTax); same && strings.Trim(tax, "0.,") != "" && withoutZeros(tax) == s.seen.previous[fTax] {
+		s.seen.sameTax[boolOrder(value == s.seen.previous[fPrice])] = true
+	}
+	s.seen.previous[fPrice] = value
+	if quantity, _ := (table.Form{Decimal: '.'}).Digits(c.text(fQuantity)); quantity != "1" && quantity != "" {
+		s.seen.several = true
+	}
+	discount, _ := (table.Form{Decimal: '.'}).Digits(strings.Replace(c.text(fDiscount), ",", ".", 1))
+	if strings.Trim(discount, "-0.") == "" {
+		return
+	}
+	s.seen.fractions[boolOrder(!strings.HasPrefix(strings.TrimPrefix(discount, "-"), "0."))] = true
+	if c.text(fPrice) == "" && s.seen.discounted == "" {
+		s.seen.discounted = strings.Clone(c.text(fDiscount))
+	}
 }
 
 // withoutZeros removes the zeros of a fraction of up to two digits: 5.00, 5,0 and 5 are equal.
@@ -533,15 +554,54 @@ func (s *source) askSale(settings Settings) (questions []Question) {
 		}
 	}
 	if _, known := s.headerTax(); s.isPlainSale() && len(s.columns[fTax]) > 0 && !known && settings.TaxIncluded == "" {
-		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: []string{"yes", "no"}})
+		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices("tax_included")})
 	}
+	questions = append(questions, s.askLines(settings)...)
 	hasCustomer := slices.ContainsFunc(ofCustomer, func(f field) bool { return len(s.columns[f]) > 0 })
 	if s.seen.returns != nil && settings.Refunds == "" && (!s.isPlainSale() || s.seen.loneReturns && !hasCustomer) {
 		questions = append(questions, Question{
-			ID: "refunds", File: s.Name, Examples: []string{s.seen.example}, Choices: []string{"attach", "leave_out"},
+			ID: "refunds", File: s.Name, Examples: []string{s.seen.example}, Choices: settingChoices("refunds"),
 		})
 	}
 	return questions
+}
+
+// askLines returns the questions about the amounts of lines of a spreadsheet: whether a cost is of a unit, a discount a
+// part of the price, a total before it, and a tax of the row.
+func (s *source) askLines(settings Settings) (questions []Question) {
+	if !s.isPlainSale() {
+		return nil
+	}
+	for _, q := range []struct {
+		id, answer string
+		f          field
+		isUnsure   bool
+	}{
+		{"cost", settings.Cost, fCost, s.seen.several && s.isCostOfGoods()},
+		{"discount", settings.Discount, fDiscount, s.seen.fractions == [2]bool{true, false}},
+		{"total", settings.Total, fLineTotal, s.seen.discounted != ""},
+		{"tax", settings.Tax, fTax, s.seen.sameTax == [2]bool{false, true} && !s.seen.perLine[fTax]},
+	} {
+		if q.isUnsure && q.answer == "" && len(s.columns[q.f]) > 0 {
+			column := s.Header[s.columns[q.f][0].at]
+			questions = append(questions, Question{
+				ID: q.id, File: s.Name, Column: column, Examples: s.Examples[column], Choices: settingChoices(q.id),
+			})
+		}
+	}
+	return questions
+}
+
+// isCostOfGoods reports whether the column of costs is named as the cost of all units that were sold.
+func (s *source) isCostOfGoods() bool {
+	for _, c := range s.columns[fCost] {
+		for _, word := range []string{"cogs", "goods", "total"} {
+			if strings.Contains(table.Normal(s.Header[c.at]), word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // orderStatuses are what a status of an order can mean.

@@ -44,18 +44,13 @@ func (s Settings) check(tenant Tenant) (*time.Location, error) {
 // Check returns the validation errors of the settings.
 func (s Settings) Check() tenancy.InvalidError {
 	invalid := tenancy.InvalidError{}
-	for _, c := range []struct {
-		name, value string
-		choices     []string
-	}{
-		{"date_order", s.DateOrder, []string{"dmy", "mdy"}}, {"decimal", s.Decimal, []string{",", "."}},
-		{"charset", s.Charset, table.Charsets}, {"missing_sku", s.MissingSKU, []string{"derive", "refuse"}},
-		{"repeated_sku", s.RepeatedSKU, repeatedSKUs}, {"rounding", s.Rounding, []string{"round", "refuse"}},
-		{"refunds", s.Refunds, []string{"attach", "leave_out"}},
-		{"tax_included", s.TaxIncluded, []string{"yes", "no"}},
+	for name, value := range map[string]string{
+		"date_order": s.DateOrder, "decimal": s.Decimal, "charset": s.Charset, "missing_sku": s.MissingSKU,
+		"repeated_sku": s.RepeatedSKU, "rounding": s.Rounding, "refunds": s.Refunds, "tax_included": s.TaxIncluded,
+		"cost": s.Cost, "discount": s.Discount, "tax": s.Tax, "total": s.Total,
 	} {
-		if c.value != "" && !slices.Contains(c.choices, c.value) {
-			invalid.Add(c.name, "must be one of %s", strings.Join(c.choices, ", "))
+		if choices := settingChoices(name); value != "" && !slices.Contains(choices, value) {
+			invalid.Add(name, "must be one of %s", strings.Join(choices, ", "))
 		}
 	}
 	for _, outcome := range s.Statuses {
@@ -71,6 +66,37 @@ func (s Settings) Check() tenancy.InvalidError {
 		invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
 	}
 	return invalid
+}
+
+// settingChoices returns the values that a setting can have.
+func settingChoices(name string) []string {
+	switch name {
+	case "date_order":
+		return []string{"dmy", "mdy"}
+	case "decimal":
+		return []string{",", "."}
+	case "charset":
+		return table.Charsets
+	case "missing_sku":
+		return []string{"derive", "refuse"}
+	case "repeated_sku":
+		return []string{"derive", "last", "refuse"}
+	case "rounding":
+		return []string{"round", "refuse"}
+	case "refunds":
+		return []string{"attach", "leave_out"}
+	case "tax_included":
+		return []string{"yes", "no"}
+	case "cost":
+		return []string{"unit", "line"}
+	case "discount":
+		return []string{"amount", "percent"}
+	case "total":
+		return []string{"before_discount", "after_discount"}
+	case "tax":
+		return []string{"order", "row"}
+	}
+	return nil
 }
 
 // maxTemporary limits the bytes of temporary files of an import, besides the files themselves.

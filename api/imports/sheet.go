@@ -96,8 +96,8 @@ func (s *source) propose() (score int) {
 				continue
 			}
 			best := free[0]
-			if i := slices.IndexFunc(free, isOfSale); i >= 0 && taken[fPlacedAt] {
-				best = free[i] // store is a channel there
+			if i := slices.IndexFunc(free, isOfSaleOnly); i >= 0 && taken[fPlacedAt] {
+				best = free[i] // in a file with dates, store is a channel
 			}
 			s.Mapping[column], taken[best] = best.String(), true
 		}
@@ -114,6 +114,12 @@ func (s *source) propose() (score int) {
 		return 0
 	}
 	maps.DeleteFunc(s.Mapping, isEmpty)
+	isShared := func(name string) bool { return !isOfSaleOnly(fieldOf(name)) }
+	ofSale := slices.DeleteFunc(slices.Sorted(maps.Values(s.Mapping)), isShared)
+	if slices.Equal(ofSale, []string{fPlacedAt.String()}) { // created_at of a product
+		unsure, taken[fPlacedAt] = true, false
+		maps.DeleteFunc(s.Mapping, func(_, name string) bool { return name == fPlacedAt.String() })
+	}
 	var f *format
 	if f, s.reason = sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
 		s.useMapping(f)
@@ -121,7 +127,9 @@ func (s *source) propose() (score int) {
 	return 1 + names/100 + 10*len(s.Mapping)
 }
 
-func isOfSale(f field) bool { return slices.Contains(Fields[Order], f.String()) }
+func isOfSaleOnly(f field) bool {
+	return slices.Contains(Fields[Order], f.String()) && !slices.Contains(Fields[Product], f.String())
+}
 
 func isEmpty(_, field string) bool { return field == "" }
 

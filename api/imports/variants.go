@@ -56,6 +56,10 @@ func readProducts(r *reading, g group) []Record {
 				ofImages = append(ofImages, c.row())
 				continue
 			}
+			if sku, name := c.text(fSKU), c.text(fName); isSum(sku) && name == "" || isSum(name) && sku == "" {
+				records = append(records, c.ignored(Product, "", "is a sum")...)
+				continue
+			}
 			if c.text(fSKU) == "" && c.text(fName) == "" && !rules.Grouped {
 				records = append(records, c.ignored(Product, "", "has neither SKU nor name")...)
 				continue
@@ -292,10 +296,6 @@ func imagesByPosition(rows []cells) (images []string) {
 	return images
 }
 
-// repeatedSKUs are the answers to the question about products with the same SKU: a SKU of the repeated one and what
-// differs, the values of the last row, or none.
-var repeatedSKUs = []string{"derive", "last", "refuse"}
-
 // skuEvidence has the SKUs of a file, and which rows of it have the same.
 type skuEvidence struct {
 	seed     maphash.Seed
@@ -384,12 +384,12 @@ func observeProduct(s *source, c cells) {
 func (s *source) askProduct(settings Settings) (questions []Question) {
 	if s.seen.missingSKU != "" && settings.MissingSKU == "" {
 		questions = append(questions, Question{
-			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: []string{"derive", "refuse"},
+			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: settingChoices("missing_sku"),
 		})
 	}
 	if s.seen.skus.example != "" && settings.RepeatedSKU == "" {
 		questions = append(questions, Question{
-			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example}, Choices: repeatedSKUs,
+			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example}, Choices: settingChoices("repeated_sku"),
 		})
 	}
 	return questions
