@@ -177,7 +177,7 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	}
 	without := max(0, net-tax)
 	b.charge(tax, shipping-(tax-(net-without)))
-	items, rows, rest := b.Order.Items, b.ItemRows, b.value-net // rest is the discount of no item
+	items, rest := b.Order.Items, b.value-net // rest is the discount of no item
 	weights, discounts := make([]int64, len(items)), make([]int64, len(items)+1)
 	for i, item := range items {
 		weights[i] = item.Quantity * int64(item.UnitPrice)
@@ -189,7 +189,13 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	discounts[len(items)] = rest
 	discount := money.Allocate(b.value-net, []int64{without, net - without})[0]
 	discounts = money.Allocate(discount, discounts)
-	values := money.Allocate(without+discounts[len(items)], weights)
+	b.revalue(money.Allocate(without+discounts[len(items)], weights), discounts)
+	b.settle(without, column)
+}
+
+// revalue replaces the items by ones that are worth values after discounts.
+func (b *builder) revalue(values, discounts []int64) {
+	items, rows := b.Order.Items, b.ItemRows
 	b.Order.Items, b.ItemRows, b.value = nil, nil, 0
 	for i, item := range items {
 		first := len(b.Order.Items)
@@ -197,7 +203,15 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 		b.discount(first, discounts[i])
 		b.cost(first, item.UnitCost)
 	}
-	b.settle(without, column)
+}
+
+// spread distributes an amount over the items by their value.
+func (b *builder) spread(value int64) {
+	weights := make([]int64, len(b.Order.Items))
+	for i, item := range b.Order.Items {
+		weights[i] = item.Quantity * int64(item.UnitPrice)
+	}
+	b.revalue(money.Allocate(value, weights), make([]int64, len(weights)))
 }
 
 // note adds a note with an amount in cents.

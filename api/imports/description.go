@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,9 +25,14 @@ type description struct {
 	// a user gets the file.
 	Source, Menu string
 	Recognise    recognition
+	// Refuse says why such files cannot be imported.
+	Refuse string
 	// Columns are the names of the columns of each field, the most important first: the first one of a row that is not
-	// empty counts. {n} in a name is a number and {place} any text, so that such a name stands for several columns.
+	// empty counts. {n} in a name is a number, {place} any text and {currency} the currency of the business, so that such a
+	// name stands for several columns.
 	Columns columnNames
+	// Sums are amounts of orders that are the sum of all of their columns.
+	Sums []field
 	// Ignored are columns that one of the patterns in Columns would match.
 	Ignored []string
 	// Languages are the names of columns in other languages by the names in Columns.
@@ -36,7 +42,9 @@ type description struct {
 	//   status:  of orders, one of sale, unpaid (a sale, with a note), refunded, cancelled and ignored;
 	//            of products, active and draft, in addition to the usual words.
 	//   event:   sale or return.
-	//   type:    product, parent (has variants, which are the products), or ignored.
+	//   type:    product, parent (has variants, which are the products), variants (a parent if rows of variants follow), or
+	//            ignored.
+	//   price, quantity: none, inherit (that of the parent), or a number.
 	//   channel: the identifier of a channel; "0" is any number, and * in its value is that number.
 	Values map[field]map[string]string
 	// Dates is the order of day and month, if it is the same in all files: dmy or mdy.
@@ -52,6 +60,7 @@ type description struct {
 // recognition says which columns a file must have. A field stands for any of its columns.
 type recognition struct {
 	Required []string
+	OneOf    []string `yaml:"one_of"` // if there are any
 	Not      []string
 }
 
@@ -63,12 +72,22 @@ type productRules struct {
 	Grouped  bool
 	ByParent bool `yaml:"by_parent"`
 	Inherit  []field
+	// GroupAbove means that a row without a group belongs to the row above. ParentByID means that parent is the id.
+	GroupAbove bool `yaml:"group_above"`
+	ParentByID bool `yaml:"parent_by_id"`
+	// StockOnly means that rows change the stock of products, and nothing else.
+	StockOnly bool `yaml:"stock_only"`
 	// The name of a variant is the name, Before, the values of its options with Between between them, and After. Without
 	// Before, names are complete. Whole are values that mean that there are no variants.
 	Before, Between, After string
 	Whole                  []string
 	// DefaultStatus is that of products without one; otherwise they keep theirs.
 	DefaultStatus string `yaml:"default_status"`
+	// CategoryPath is between the parts of a category, if that is not >. Without CategoryRoot, the first part counts too.
+	CategoryPath string `yaml:"category_path"`
+	CategoryRoot bool   `yaml:"category_root"`
+	// OptionAfter is before the value of an option, after something else.
+	OptionAfter string `yaml:"option_after"`
 	// CategorySeparator is between several categories, of which the first, or with LastCategory the last, counts.
 	CategorySeparator string `yaml:"category_separator"`
 	LastCategory      bool   `yaml:"last_category"`
@@ -102,6 +121,12 @@ type saleRules struct {
 	// TaxInPrices says whether the amounts of items include tax: no (the default), or total, which is that they do if the
 	// total is not more than their sum without the tax.
 	TaxInPrices string `yaml:"tax_in_prices"`
+	// NetPrices means that the price of a unit is after discounts. Gross is then distributed over the items.
+	NetPrices bool `yaml:"net_prices"`
+	// Returned is the SKU of an item for units that were refunded, if quantities are without these.
+	Returned string
+	// NegativeReturns means that a row with a negative quantity is a return.
+	NegativeReturns bool `yaml:"negative_returns"`
 	// Channel is that of orders without one.
 	Channel string
 	// Guest is the id of customers without an id.
@@ -212,6 +237,7 @@ type dialect struct {
 	names    map[string]target // by normal name
 	patterns []pattern
 	required []requirement
+	oneOf    []requirement
 }
 
 // requirement is a field of which a file must have a column, or a column by its normal names.
@@ -226,29 +252,24 @@ type target struct {
 	rank  int
 }
 
-// pattern is a name with a placeholder for digits, or for any text.
+// pattern is a name with a placeholder: n, place or currency.
 type pattern struct {
 	target
-	before, after string
-	isNumber      bool
+	before, after, placeholder string
 }
+
+var placeholder = regexp.MustCompile(`{(n|place|currency)}`)
 
 func (d *description) dialect(language string) dialect {
 	l := dialect{names: map[string]target{}}
 	translations := d.Languages[language]
 	add := func(name string, to target) {
 		normal := table.Normal(name)
-		before, after, isNumber := strings.Cut(normal, "{n}")
-		if !isNumber {
-			var isText bool
-			if before, after, isText = strings.Cut(normal, "{place}"); !isText {
-				if _, exists := l.names[normal]; !exists {
-					l.names[normal] = to
-				}
-				return
-			}
+		if at := placeholder.FindStringSubmatchIndex(normal); at != nil {
+			l.patterns = append(l.patterns, pattern{to, normal[:at[0]], normal[at[1]:], normal[at[2]:at[3]]})
+		} else if _, exists := l.names[normal]; !exists {
+			l.names[normal] = to
 		}
-		l.patterns = append(l.patterns, pattern{to, before, after, isNumber})
 	}
 	for _, isTranslation := range []bool{true, false} {
 		for _, name := range d.Ignored {
@@ -268,19 +289,23 @@ func (d *description) dialect(language string) dialect {
 			}
 		}
 	}
-	for _, name := range d.Recognise.Required {
-		r := requirement{field: fieldOf(name)}
-		for _, name := range append([]string{name}, translations[name]...) {
-			r.names = append(r.names, table.Normal(name))
+	require := func(names []string) (all []requirement) {
+		for _, name := range names {
+			r := requirement{field: fieldOf(name)}
+			for _, name := range append([]string{name}, translations[name]...) {
+				r.names = append(r.names, table.Normal(name))
+			}
+			all = append(all, r)
 		}
-		l.required = append(l.required, r)
+		return all
 	}
+	l.required, l.oneOf = require(d.Recognise.Required), require(d.Recognise.OneOf)
 	return l
 }
 
-// target returns what a column becomes, and the text in the place of the placeholder. The field is noField for other
-// columns.
-func (l *dialect) target(column string) (to target, captured string) {
+// target returns what a column becomes in a business with a currency, and the text in the place of the placeholder. The
+// field is noField for other columns.
+func (l *dialect) target(column, currency string) (to target, captured string) {
 	normal := table.Normal(column)
 	if to, exists := l.names[normal]; exists {
 		return to, ""
@@ -291,9 +316,9 @@ func (l *dialect) target(column string) (to target, captured string) {
 			continue
 		}
 		switch {
-		case !p.isNumber:
+		case p.placeholder == "place":
 			return p.target, capture(column, p)
-		case strings.Trim(rest, "0123456789") == "":
+		case p.placeholder == "n" && strings.Trim(rest, "0123456789") == "", strings.EqualFold(rest, currency):
 			return p.target, rest
 		}
 	}
@@ -313,21 +338,23 @@ func capture(column string, p pattern) string {
 }
 
 // recognise returns how many columns of a header have a meaning, or 0 if it is not one of the description.
-func (d *description) recognise(l *dialect, header []string) (score int) {
+func (d *description) recognise(l *dialect, header []string, currency string) (score int) {
 	var fields [numFields]bool
 	names := map[string]bool{}
 	for _, column := range header {
 		names[table.Normal(column)] = true
-		if to, _ := l.target(column); to.field != noField {
+		if to, _ := l.target(column, currency); to.field != noField {
 			fields[to.field] = true
 			score++
 		}
 	}
-	for _, r := range l.required {
-		isOne := func(name string) bool { return names[name] }
-		if r.field != noField && !fields[r.field] || r.field == noField && !slices.ContainsFunc(r.names, isOne) {
-			return 0
-		}
+	has := func(r requirement) bool {
+		return r.field != noField && fields[r.field] ||
+			r.field == noField && slices.ContainsFunc(r.names, func(name string) bool { return names[name] })
+	}
+	hasNot := func(r requirement) bool { return !has(r) }
+	if slices.ContainsFunc(l.required, hasNot) || len(l.oneOf) > 0 && !slices.ContainsFunc(l.oneOf, has) {
+		return 0
 	}
 	if slices.ContainsFunc(d.Recognise.Not, func(name string) bool { return names[table.Normal(name)] }) {
 		return 0

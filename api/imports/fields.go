@@ -38,6 +38,12 @@ const (
 	fPublished    // yes is active, no is draft
 	fArchived     // yes is draft, no is active
 	fGiftCard     // yes, or no
+	fTracked      // empty, no or 0 if the quantity means nothing
+	fNotProduct   // not empty if the row is no product, such as a translation of one
+	fPriceAdded   // to the price of the product, by the variant
+	fReduction    // of the price, an amount or in percent
+	fReductionBy  // percent, or an amount
+	fPriceTaxed   // with tax, if fPrice has none
 
 	// Of products and of lines.
 	fSKU
@@ -66,6 +72,7 @@ const (
 	fGross       // of the items before discounts
 	fDiscountAll // of the order
 	fTax
+	fTaxIncluded // yes if prices include tax
 	fDuties
 	fShipping
 	fShippingOff // a discount of shipping
@@ -89,6 +96,7 @@ const (
 	fLineNet   // after all discounts
 	fLineTotal // compared with price, quantity and discount, or used instead of the price
 	fDiscount
+	fDiscountPercent
 	fNeedsShipping
 	fTaxable
 
@@ -113,7 +121,9 @@ var fields = [numFields]fieldInfo{
 	fUPC: {"upc", textColumn, true}, fTags: {name: "tags"}, fCondition: {name: "condition"}, fImages: {name: "images"},
 	fVariantImage: {name: "variant_image"}, fPosition: {"image_position", textColumn, true},
 	fStock: {"stock", amountColumn, false}, fPublished: {"published", textColumn, true}, fArchived: {name: "archived"},
-	fGiftCard: {name: "gift_card"},
+	fGiftCard: {name: "gift_card"}, fTracked: {name: "tracked"}, fNotProduct: {name: "not_product"},
+	fPriceAdded: {"price_added", amountColumn, false}, fReduction: {"reduction", amountColumn, false},
+	fReductionBy: {name: "reduction_by"}, fPriceTaxed: {"price_with_tax", amountColumn, false},
 
 	fSKU: {"sku", textColumn, true}, fName: {name: "name"}, fVariation: {name: "variation"},
 	fQuantity: {"quantity", amountColumn, false}, fPrice: {"price", amountColumn, false},
@@ -125,7 +135,7 @@ var fields = [numFields]fieldInfo{
 	fLastName: {name: "customer.last_name"}, fEmail: {name: "customer.email"}, fCard: {"card", textColumn, true},
 	fEvent: {name: "event"}, fNet: {"net", amountColumn, false}, fGross: {"gross", amountColumn, false},
 	fDiscountAll: {"discount_total", amountColumn, false}, fTax: {"tax_total", amountColumn, false},
-	fDuties: {"duties", amountColumn, false}, fShipping: {"shipping_total", amountColumn, false},
+	fTaxIncluded: {name: "tax_included"}, fDuties: {"duties", amountColumn, false}, fShipping: {"shipping_total", amountColumn, false},
 	fShippingOff: {"shipping_discount", amountColumn, false}, fFee: {"fee", amountColumn, false},
 	fTip: {"tip", amountColumn, false}, fTotal: {"total", amountColumn, false}, fRefund: {"refund", amountColumn, false},
 	fRefundedAt: {"refunded_at", dateColumn, false}, fCancelledAt: {"cancelled_at", dateColumn, false},
@@ -135,7 +145,8 @@ var fields = [numFields]fieldInfo{
 
 	fItems: {name: "items"}, fLineID: {"line_id", textColumn, true}, fLineGross: {"line_gross", amountColumn, false},
 	fLineNet: {"line_net", amountColumn, false}, fLineTotal: {"line_total", amountColumn, false},
-	fDiscount: {"discount", amountColumn, false}, fNeedsShipping: {name: "needs_shipping"}, fTaxable: {name: "taxable"},
+	fDiscount: {"discount", amountColumn, false}, fDiscountPercent: {"discount_percent", amountColumn, false},
+	fNeedsShipping: {name: "needs_shipping"}, fTaxable: {name: "taxable"},
 }
 
 func (f field) String() string { return fields[f].name }

@@ -129,6 +129,8 @@ func (s *source) orderKey(texts []string) string {
 	}
 	c := cells{source: s, cells: texts}
 	switch d := s.description; {
+	case d.Kind == Product && d.Products.ParentByID:
+		return c.first(fParent, fID)
 	case d.Kind == Product && d.Products.ByParent:
 		if key := c.first(fParent, fSKU); key != "" || c.text(fID) == "" {
 			return key

@@ -101,6 +101,9 @@ func (b *builder) readLine(c cells, sums *lineSums) (l line, discount int64) {
 		}
 		discount = b.percent(c, base)
 	}
+	if percent := c.cents(fDiscountPercent, "discount"); percent != 0 {
+		discount = decimal.NewFromInt(times(l.quantity, l.price)).Mul(decimal.New(percent, -4)).Round(0).IntPart()
+	}
 	switch {
 	case hasGross:
 		l.isPriced = false

@@ -117,8 +117,9 @@ func (s *source) recogniseHeader(row table.Row, first bool, mapping map[string]s
 	if mapping != nil {
 		return s.applyMapping(mapping)
 	}
-	if f, l, score := recogniseFormat(s.Header); f != nil {
-		s.use(f, l.target)
+	if f, l, score := s.recogniseFormat(); f != nil {
+		s.use(f, func(column string) (target, string) { return l.target(column, s.currency) })
+		s.Problem = f.description.Refuse
 		return score, nil
 	}
 	if first {
@@ -159,11 +160,11 @@ func (s *source) use(f *format, targetOf func(string) (target, string)) {
 }
 
 // recogniseFormat returns the format whose description has the most columns of a header, and its language.
-func recogniseFormat(header []string) (best *format, language *dialect, score int) {
+func (s *source) recogniseFormat() (best *format, language *dialect, score int) {
 	for _, f := range formats() {
 		for i := range f.description.dialects {
 			l := &f.description.dialects[i]
-			if n := f.description.recognise(l, header); n > score && len(l.required) > 0 {
+			if n := f.description.recognise(l, s.Header, s.currency); n > score && len(l.required) > 0 {
 				best, language, score = f, l, n
 			}
 		}

@@ -62,13 +62,16 @@ func (r *reading) withoutNumber(c cells) []Record {
 }
 
 // mayReturn reports whether a row of the file can be a return.
-func (s *source) mayReturn() bool { return s.isPlainSale() || s.description.Values[fEvent] != nil }
+func (s *source) mayReturn() bool {
+	return s.isPlainSale() || s.description.Sales.NegativeReturns || s.description.Values[fEvent] != nil
+}
 
 func (c cells) isReturn() bool {
 	if event, known := c.word(fEvent); known {
 		return event == "return"
 	}
-	return c.isPlainSale() && (c.cents(fQuantity, "quantity") < 0 || c.cents(fLineTotal, "line_total") < 0)
+	return (c.isPlainSale() || c.description.Sales.NegativeReturns) &&
+		(c.cents(fQuantity, "quantity") < 0 || c.cents(fLineTotal, "line_total") < 0)
 }
 
 // saleRows are the rows of an order: those with its amounts, and the other ones, which have what the former have not.
@@ -108,7 +111,7 @@ func (b *builder) amountOf(rows []cells, f field) (sum int64) {
 	isRepeated := scope == repeatedRow
 	amount := int64(0)
 	for i, c := range rows {
-		of := b.cells(c).cents(f, "")
+		of := b.cells(c).sum(f)
 		switch sum += of; {
 		case scope == firstRow && !isPlain, scope == firstRow && of != 0:
 			return of // a later row of a spreadsheet can have it
@@ -120,6 +123,17 @@ func (b *builder) amountOf(rows []cells, f field) (sum int64) {
 	}
 	if isRepeated {
 		return amount
+	}
+	return sum
+}
+
+// sum returns an amount of a row, which some formats have in several columns.
+func (c cells) sum(f field) (sum int64) {
+	if !slices.Contains(c.description.Sums, f) {
+		return c.cents(f, "")
+	}
+	for _, column := range c.columns[f] {
+		sum += c.centsAt(column.at, "")
 	}
 	return sum
 }
@@ -166,15 +180,18 @@ func (r *reading) sale(g group) []Record {
 	return b.withRefund(first, rows, outcome, paid)
 }
 
-// orderStatus returns the status of an order and what it means.
+// orderStatus returns the status of an order and what it means. Of several columns with one, the strongest counts.
 func (c cells) orderStatus(settings Settings) (status, outcome string) {
-	if !c.has(fStatus) {
-		return "", "sale"
-	}
-	status = statusWord(c.text(fStatus))
-	if outcome = c.outcomeOf(status, settings); outcome == "" {
-		c.refuse("status", "%q is not a known status of an order", status)
-		outcome = "sale"
+	outcome = "sale"
+	for _, column := range c.columns[fStatus] {
+		word := statusWord(plainText(c.cells[column.at]))
+		meaning := c.outcomeOf(word, settings)
+		if meaning == "" && word != "" {
+			c.refuse("status", "%q is not a known status of an order", word)
+		}
+		if slices.Index(orderStatuses, meaning) > slices.Index(orderStatuses, outcome) || status == "" {
+			status, outcome = word, cmp.Or(meaning, outcome)
+		}
 	}
 	return status, outcome
 }
@@ -239,9 +256,12 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 			net, value = net-fee, value-fee // they are in it
 		}
 		b.loneItem(rows.of[0], value)
-	} else if stated && b.value-net != discount && len(b.Invalid) == 0 {
-		b.note(fmt.Sprintf("%s is not the difference of items and %s", first.columnName(fDiscountAll), of),
-			discount-b.value+net)
+	} else if stated {
+		b.complete(rows, value)
+		if b.value-net != discount && len(b.Invalid) == 0 {
+			b.note(fmt.Sprintf("%s is not the difference of items and %s", first.columnName(fDiscountAll), of),
+				discount-b.value+net)
+		}
 	}
 	if fee > 0 {
 		b.item(0, rows.rowsWith(fFee)[0].description.Sales.FeeSKU, 1, fee, 0)
@@ -265,7 +285,11 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 		*b.Order.TaxTotal += money.Cents(added)
 		return net + shipping + added
 	}
-	if first.isPlainSale() && first.taxIncluded(b.settings) && tax > 0 {
+	isIncluded := first.isPlainSale() && first.taxIncluded(b.settings)
+	if first.has(fTaxIncluded) {
+		isIncluded = statuses[strings.ToLower(first.text(fTaxIncluded))] == "active"
+	}
+	if isIncluded && tax > 0 {
 		b.excludeTax(net, tax, shipping, of)
 		return net + shipping
 	}
@@ -282,6 +306,19 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 			first.description.Sales.Marketplace), rest)
 	}
 	return net + tax + shipping
+}
+
+// complete makes the items worth what the file says, if their prices are after discounts or returned units are left out.
+func (b *builder) complete(rows saleRows, value int64) {
+	rules := &rows.of[0].description.Sales
+	switch refund := rows.rowsWith(fRefund); {
+	case b.value == value || len(b.Invalid) > 0:
+	case rules.Returned != "" && refund != nil && refund[0].cents(fRefund, "") != 0 && value > b.value:
+		b.item(0, rules.Returned, 1, value-b.value, 0)
+		b.note("units that were returned are not in the lines of the order", value-b.value)
+	case rules.NetPrices && b.value > 0:
+		b.spread(value)
+	}
 }
 
 // loneItem adds an item for all of an order whose items are not known.
@@ -477,9 +514,9 @@ const maxStatuses = 50 // that are asked about
 // observeSale records returns, statuses that are not known, and which amounts of orders differ between the rows of one
 // and so belong to the row.
 func observeSale(s *source, c cells) {
-	if c.has(fStatus) {
-		status := statusWord(c.text(fStatus))
-		if s.outcomeOf(status, Settings{}) == "" && len(s.seen.statuses) < maxStatuses &&
+	for _, column := range c.columns[fStatus] {
+		status := statusWord(plainText(c.cells[column.at]))
+		if status != "" && s.outcomeOf(status, Settings{}) == "" && len(s.seen.statuses) < maxStatuses &&
 			!slices.Contains(s.seen.statuses, status) {
 			s.seen.statuses = append(s.seen.statuses, strings.Clone(status))
 		}
@@ -488,7 +525,7 @@ func observeSale(s *source, c cells) {
 		return
 	}
 	if !s.isPlainSale() {
-		if c.isReturn() {
+		if _, known := c.word(fEvent); c.isReturn() || !known && table.IsNegative(c.text(fQuantity)) {
 			s.seen.returned(saleKey(c), strings.TrimSpace(c.text(fPlacedAt)+" "+c.text(fName)))
 		}
 		return
@@ -604,5 +641,5 @@ func (s *source) isCostOfGoods() bool {
 	return false
 }
 
-// orderStatuses are what a status of an order can mean.
-var orderStatuses = []string{"sale", "unpaid", "refunded", "cancelled", "ignored"}
+// orderStatuses are what a status of an order can mean, the strongest last.
+var orderStatuses = []string{"sale", "unpaid", "refunded", "ignored", "cancelled"}

@@ -118,6 +118,13 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 		if row.Problem == "" && r.isPlainSale() {
 			r.carryNumber(row.Cells)
 		}
+		if row.Problem == "" && r.description != nil && r.description.Products.GroupAbove {
+			group := &row.Cells[r.columns[fGroup][0].at]
+			if *group == "" {
+				*group = r.last
+			}
+			r.last = *group
+		}
 		return row, nil
 	}
 }

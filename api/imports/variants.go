@@ -11,9 +11,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // variant is a row of a product, with the row whose cells it has where its own are empty.
@@ -46,10 +49,10 @@ func readProducts(r *reading, g group) []Record {
 	var records []Record
 	var ofImages []changeplan.FileRow
 	for _, c := range g.rows {
-		switch c.rowType() {
-		case "parent":
+		switch kind := c.rowType(); {
+		case kind == "parent", kind == "variants" && hasVariants(g.rows):
 			records = append(records, c.ignored(Product, c.text(fSKU), "has variations, which are the products")...)
-		case "ignored":
+		case kind == "ignored":
 			records = append(records, c.ignored(Product, c.text(fSKU), "is not a product")...)
 		default:
 			if len(g.rows) > 1 && rules.Grouped && c.hasImageOnly() {
@@ -78,14 +81,21 @@ func readProducts(r *reading, g group) []Record {
 	return records
 }
 
-// rowType returns what a row is: product, parent or ignored.
+// rowType returns what a row is: product, parent, variants or ignored.
 func (c cells) rowType() string {
+	if c.text(fNotProduct) != "" {
+		return "ignored"
+	}
 	for word := range strings.SplitSeq(c.text(fType), ",") {
 		if meaning := c.description.Values[fType][strings.ToLower(strings.TrimSpace(word))]; meaning != "" {
 			return meaning
 		}
 	}
 	return "product"
+}
+
+func hasVariants(rows []cells) bool {
+	return slices.ContainsFunc(rows, func(c cells) bool { return c.rowType() == "product" })
 }
 
 func (c cells) hasImageOnly() bool {
@@ -114,7 +124,7 @@ func (r *reading) readVariant(v variant, group string, images []string) Record {
 	p := &catalog.PlanRow{Changes: catalog.Changes{
 		SKU:          textField(r.skuOf(v, name, group)),
 		Name:         textField(name),
-		Description:  textField(v.having(fDescription).raw(fDescription)),
+		Description:  textField(v.lines(v.having(fDescription).raw(fDescription))),
 		MSRP:         c.moneyField(fMSRP, "msrp"),
 		Cost:         c.moneyField(fCost, "cost"),
 		Status:       v.status(),
@@ -124,7 +134,7 @@ func (r *reading) readVariant(v variant, group string, images []string) Record {
 		UPC:          textField(c.text(fUPC)),
 		Tags:         splitTags(v.having(fTags).text(fTags)),
 	}}
-	v.setPrice(p, &notes)
+	v.setPrice(r, p, &notes)
 	v.setStock(p, &notes)
 	p.CategoryName = textField(v.category())
 	p.SellerName = textField(v.having(fSeller).text(fSeller))
@@ -144,7 +154,23 @@ func (r *reading) readVariant(v variant, group string, images []string) Record {
 	notes = append(notes, r.checkBarcode(c, &p.Changes)...)
 	record := c.newRecord(Product, p.SKU.Value)
 	record.Product, record.Notes = p, notes
+	if v.description.Products.StockOnly {
+		record.stockOnly()
+	}
 	return record
+}
+
+// stockOnly makes a product a record of its stock.
+func (r *Record) stockOnly() {
+	p := r.Product
+	if p.Quantity.Set {
+		p.Stock = append(p.Stock, catalog.StockOf{Warehouse: p.WarehouseName.Value, Quantity: p.Quantity.Value})
+	}
+	r.Kind, r.Product = Stock, &catalog.PlanRow{Stock: p.Stock}
+	r.Product.SKU = p.SKU
+	if len(p.Stock) == 0 && len(r.Invalid) == 0 {
+		*r = Record{Row: changeplan.Row{Kind: Product, Key: r.Key, Rows: r.Rows, Ignored: "has no stock"}}
+	}
 }
 
 // options returns the values of a variant's options: Small and Blue.
@@ -157,7 +183,11 @@ func (v variant) options() (values []string) {
 		}
 	}
 	for _, column := range v.columns[fOptionValue] {
-		add(withoutApostrophe(strings.TrimSpace(v.cells.cells[column.at]), "=+-@"))
+		value := withoutApostrophe(strings.TrimSpace(v.cells.cells[column.at]), "=+-@")
+		if rules.OptionAfter != "" {
+			value = strings.TrimSpace(value[strings.LastIndex(value, rules.OptionAfter)+1:])
+		}
+		add(value)
 	}
 	if len(values) == 0 {
 		add(v.text(fVariation))
@@ -202,35 +232,66 @@ func (v variant) status() catalog.Field[string] {
 	return textField(result)
 }
 
-// setPrice sets the price, which is the lower one of two.
-func (v variant) setPrice(p *catalog.PlanRow, notes *[]Note) {
+// setPrice sets the price, which is the lowest of several.
+func (v variant) setPrice(r *reading, p *catalog.PlanRow, notes *[]Note) {
 	if meaning, known := v.word(fPrice); known && meaning == "none" {
 		*notes = append(*notes, Note{Text: fmt.Sprintf("has a %s price, which was not imported", v.text(fPrice))})
 		return
 	}
-	p.Price = v.moneyField(fPrice, "price")
-	sale := v.moneyField(fSalePrice, "sale_price")
-	isOn := !v.has(fOnSale) || statuses[strings.ToLower(v.text(fOnSale))] == "active"
-	if !sale.Set || !isOn || p.Price.Set && sale.Value >= p.Price.Value {
+	price := fPrice
+	if v.has(fPriceTaxed) && (r.settings.TaxIncluded == "yes" || !v.has(fPrice)) {
+		price = fPriceTaxed
+	}
+	p.Price = v.having(price).in(v.invalid, v.path).moneyField(price, "price")
+	if added := v.cents(fPriceAdded, "price"); p.Price.Set {
+		p.Price.Value += money.Cents(added)
+	}
+	v.reduce(p, v.reduced(p.Price.Value))
+	if !v.has(fOnSale) || statuses[strings.ToLower(v.text(fOnSale))] == "active" {
+		v.reduce(p, v.moneyField(fSalePrice, "sale_price"))
+	}
+}
+
+// reduce sets a lower price. The price before is the recommended one, if there is no other.
+func (v variant) reduce(p *catalog.PlanRow, to catalog.Field[money.Cents]) {
+	if !to.Set || p.Price.Set && to.Value >= p.Price.Value {
 		return
 	}
 	if !p.MSRP.Set {
 		p.MSRP = p.Price
 	}
-	p.Price = sale
+	p.Price = to
+}
+
+// reduced returns the price after a reduction, if the product has one.
+func (v variant) reduced(price money.Cents) (reduced catalog.Field[money.Cents]) {
+	c := v.having(fReduction).in(v.invalid, v.path)
+	by := c.cents(fReduction, "price")
+	switch {
+	case by == 0 || price == 0:
+		return reduced
+	case strings.EqualFold(c.text(fReductionBy), "percent"):
+		rest := decimal.NewFromInt(100_00 - by).Shift(-4)
+		return catalog.Value(money.Cents(decimal.NewFromInt(int64(price)).Mul(rest).Round(0).IntPart()))
+	}
+	return catalog.Value(max(0, price-money.Cents(by)))
 }
 
 // setStock sets the stock, in total or in places.
 func (v variant) setStock(p *catalog.PlanRow, notes *[]Note) {
 	c := v.cells
-	if meaning, known := c.word(fQuantity); known && meaning == "inherit" {
-		if v.of == nil {
-			return
-		}
-		c = v.of.in(c.invalid, c.path)
+	meaning, known := c.word(fQuantity)
+	switch {
+	case c.has(fTracked) && (c.text(fTracked) == "" || statuses[strings.ToLower(c.text(fTracked))] == "draft"):
+		return
+	case !known:
+		p.Quantity = c.stockField(c.at(fQuantity), "quantity", notes)
+	case meaning == "inherit" && v.of != nil:
+		p.Quantity = v.of.in(c.invalid, c.path).stockField(c.at(fQuantity), "quantity", notes)
 		*notes = append(*notes, Note{Text: "shares the stock of its parent"})
+	case meaning == "0":
+		p.Quantity = catalog.Value[int64](0)
 	}
-	p.Quantity = c.stockField(c.at(fQuantity), "quantity", notes)
 	p.WarehouseName = textField(c.text(fWarehouse))
 	if p.WarehouseName.Set && p.Quantity.Set && c.seen.skus.inPlaces(p.SKU.Value) {
 		p.Stock = append(p.Stock, catalog.StockOf{Warehouse: p.WarehouseName.Value, Quantity: p.Quantity.Value})
@@ -249,6 +310,14 @@ func (v variant) unescape(list string) string {
 		return strings.ReplaceAll(list, `\,`, ",")
 	}
 	return list
+}
+
+// lines returns a text in which \n is a line break and \\n is \n.
+func (v variant) lines(text string) string {
+	if v.description.Products.Escape {
+		return strings.NewReplacer(`\\n`, `\n`, `\n`, "\n").Replace(text)
+	}
+	return text
 }
 
 // categoryID is what some systems write behind the name of a category.
@@ -271,9 +340,13 @@ func (v variant) category() string {
 		}
 		category = strings.ReplaceAll(category, "\x00", ",")
 	}
-	parts := strings.Split(category, ">")
+	parts := strings.Split(category, cmp.Or(rules.CategoryPath, ">"))
 	for i, part := range parts {
 		parts[i] = strings.TrimSpace(part)
+	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	if rules.CategoryRoot && len(parts) > 0 {
+		parts = parts[1:]
 	}
 	return strings.Join(parts, " > ")
 }
@@ -364,7 +437,7 @@ func observeProduct(s *source, c cells) {
 		}
 		v.of = &s.seen.first
 	}
-	if c.rowType() != "product" || s.description.Products.Grouped && c.hasImageOnly() {
+	if kind := c.rowType(); kind != "product" && kind != "variants" || s.description.Products.Grouped && c.hasImageOnly() {
 		return
 	}
 	sku := c.text(fSKU)
@@ -386,6 +459,9 @@ func (s *source) askProduct(settings Settings) (questions []Question) {
 		questions = append(questions, Question{
 			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: settingChoices("missing_sku"),
 		})
+	}
+	if len(s.columns[fPriceTaxed]) > 0 && len(s.columns[fPrice]) > 0 && settings.TaxIncluded == "" {
+		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices("tax_included")})
 	}
 	if s.seen.skus.example != "" && settings.RepeatedSKU == "" {
 		questions = append(questions, Question{
