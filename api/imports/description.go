@@ -57,7 +57,7 @@ type description struct {
 	titles   [numFields]string // the most important column of each field
 }
 
-// recognition says which columns a file must have. A field stands for any of its columns.
+// recognition says which columns a file must have. A field of the description stands for any of its columns.
 type recognition struct {
 	Required []string
 	OneOf    []string `yaml:"one_of"` // if there are any
@@ -75,6 +75,10 @@ type productRules struct {
 	// GroupAbove means that a row without a group belongs to the row above. ParentByID means that parent is the id.
 	GroupAbove bool `yaml:"group_above"`
 	ParentByID bool `yaml:"parent_by_id"`
+	// ParentFirst means that the first row of a group is the parent of those with options. SKUList means that the SKU is a
+	// list of those of all variants, which are in no other row.
+	ParentFirst bool `yaml:"parent_first"`
+	SKUList     bool `yaml:"sku_list"`
 	// StockOnly means that rows change the stock of products, and nothing else.
 	StockOnly bool `yaml:"stock_only"`
 	// The name of a variant is the name, Before, the values of its options with Between between them, and After. Without
@@ -173,7 +177,9 @@ func (o *oneOrMore) UnmarshalYAML(decode func(any) error) error {
 }
 
 // columnNames are the names of columns by field, in the order of the file.
-type columnNames []struct {
+type columnNames []namedColumns
+
+type namedColumns struct {
 	field field
 	names []string
 }
@@ -190,10 +196,7 @@ func (c *columnNames) UnmarshalYAML(decode func(any) error) error {
 	}
 	for _, item := range inOrder {
 		f := fieldOf(fmt.Sprint(item.Key))
-		*c = append(*c, struct {
-			field field
-			names []string
-		}{f, names[f]})
+		*c = append(*c, namedColumns{f, names[f]})
 	}
 	return nil
 }
@@ -291,7 +294,10 @@ func (d *description) dialect(language string) dialect {
 	}
 	require := func(names []string) (all []requirement) {
 		for _, name := range names {
-			r := requirement{field: fieldOf(name)}
+			r := requirement{}
+			if f := fieldOf(name); slices.ContainsFunc(d.Columns, func(c namedColumns) bool { return c.field == f }) {
+				r.field = f
+			}
 			for _, name := range append([]string{name}, translations[name]...) {
 				r.names = append(r.names, table.Normal(name))
 			}

@@ -44,7 +44,9 @@ func described(t *testing.T, test func(t *testing.T, d *description, dir fstest.
 }
 
 // decided has an answer to each question about fixtures.
-var decided = Settings{MissingSKU: "derive", RepeatedSKU: "derive", Refunds: "attach", TaxIncluded: "no", DateOrder: "dmy"}
+var decided = Settings{
+	MissingSKU: "derive", RepeatedSKU: "derive", Refunds: "attach", TaxIncluded: "no", DateOrder: "dmy", Rounding: "round",
+}
 
 func TestDescriptionsRecogniseTheirFixtures(t *testing.T) {
 	t.Parallel()

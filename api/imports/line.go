@@ -241,11 +241,19 @@ func (r *reading) returned(c cells, number string, sale []Record, equal equalRef
 
 // returnedTotal returns the record of a row that has only the amount of a refund. Without the items, its order cannot be
 // found.
-func (r *reading) returnedTotal(c cells, number string, hasItems bool) []Record {
+func (r *reading) returnedTotal(c cells, number string, hasItems bool, sale []Record, equal equalRefunds) []Record {
 	tip, total := c.cents(fTip, "tip"), c.cents(fTotal, "total")
+	if !c.has(fTotal) {
+		total = c.cents(fNet, "")
+	}
 	switch {
 	case hasItems:
 		return c.ignored(Order, number, "is the total of a refund")
+	case len(sale) > 0 && total < 0:
+		record := newReturn(c, number, c.moment("refunded_at"), -total, c.invalid)
+		record.Refund.OrderNumber = number
+		record.Refund.Reference = new(equal.reference("import:", number, *record.Refund.RefundedAt, record.Refund.Amount))
+		return []Record{record}
 	case total == tip || r.settings.Refunds == "leave_out":
 		return c.ignored(Order, number, "is a refund without its order")
 	}

@@ -43,7 +43,7 @@ func readSale(r *reading, g group) []Record {
 		if c.items {
 			records = append(records, r.returned(c, g.number, records, equal)...)
 		} else {
-			records = append(records, r.returnedTotal(c, g.number, returnsItems)...)
+			records = append(records, r.returnedTotal(c, g.number, returnsItems, records, equal)...)
 		}
 	}
 	return records
@@ -71,7 +71,7 @@ func (c cells) isReturn() bool {
 		return event == "return"
 	}
 	return (c.isPlainSale() || c.description.Sales.NegativeReturns) &&
-		(c.cents(fQuantity, "quantity") < 0 || c.cents(fLineTotal, "line_total") < 0)
+		(c.cents(fQuantity, "quantity") < 0 || c.cents(fLineTotal, "line_total") < 0 || !c.items && c.cents(fNet, "") < 0)
 }
 
 // saleRows are the rows of an order: those with its amounts, and the other ones, which have what the former have not.

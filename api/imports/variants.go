@@ -48,9 +48,10 @@ func readProducts(r *reading, g group) []Record {
 	}
 	var records []Record
 	var ofImages []changeplan.FileRow
-	for _, c := range g.rows {
+	for i, c := range g.rows {
 		switch kind := c.rowType(); {
-		case kind == "parent", kind == "variants" && hasVariants(g.rows):
+		case kind == "parent", kind == "variants" && hasVariants(g.rows),
+			i == 0 && rules.ParentFirst && len(variant{c, nil}.options()) == 0 && hasOptions(g.rows):
 			records = append(records, c.ignored(Product, c.text(fSKU), "has variations, which are the products")...)
 		case kind == "ignored":
 			records = append(records, c.ignored(Product, c.text(fSKU), "is not a product")...)
@@ -98,6 +99,10 @@ func hasVariants(rows []cells) bool {
 	return slices.ContainsFunc(rows, func(c cells) bool { return c.rowType() == "product" })
 }
 
+func hasOptions(rows []cells) bool {
+	return slices.ContainsFunc(rows, func(c cells) bool { return len(variant{c, nil}.options()) > 0 })
+}
+
 func (c cells) hasImageOnly() bool {
 	return c.text(fPrice) == "" && c.text(fSKU) == "" && c.text(fOptionValue) == ""
 }
@@ -128,7 +133,7 @@ func (r *reading) readVariant(v variant, group string, images []string) Record {
 		MSRP:         c.moneyField(fMSRP, "msrp"),
 		Cost:         c.moneyField(fCost, "cost"),
 		Status:       v.status(),
-		Condition:    textField(strings.ReplaceAll(table.Normal(v.having(fCondition).text(fCondition)), " ", "_")),
+		Condition:    v.condition(),
 		ReorderPoint: c.stockField(c.at(fReorderPoint), "reorder_point", &notes),
 		BinLocation:  textField(c.text(fBin)),
 		UPC:          textField(c.text(fUPC)),
@@ -232,6 +237,14 @@ func (v variant) status() catalog.Field[string] {
 	return textField(result)
 }
 
+func (v variant) condition() catalog.Field[string] {
+	c := v.having(fCondition)
+	if condition, known := c.word(fCondition); known {
+		return textField(condition)
+	}
+	return textField(strings.ReplaceAll(table.Normal(c.text(fCondition)), " ", "_"))
+}
+
 // setPrice sets the price, which is the lowest of several.
 func (v variant) setPrice(r *reading, p *catalog.PlanRow, notes *[]Note) {
 	if meaning, known := v.word(fPrice); known && meaning == "none" {
@@ -298,6 +311,9 @@ func (v variant) setStock(p *catalog.PlanRow, notes *[]Note) {
 		p.WarehouseName, p.Quantity = catalog.Field[string]{}, catalog.Field[int64]{}
 	}
 	for _, column := range c.columns[fStock] {
+		if _, known := c.description.Values[fQuantity][strings.ToLower(c.cells[column.at])]; known {
+			continue
+		}
 		if quantity := c.stockField(column.at, "quantity", notes); quantity.Set {
 			p.Stock = append(p.Stock, catalog.StockOf{Warehouse: column.captured, Quantity: quantity.Value})
 		}
@@ -388,6 +404,9 @@ func (e *skuEvidence) add(v variant, sku string) (differs bool) {
 	content := func(ofPlace bool) uint64 {
 		var hash maphash.Hash
 		hash.SetSeed(e.seed)
+		if v.description.Products.StockOnly && !ofPlace {
+			return hash.Sum64()
+		}
 		for i, cell := range v.cells.cells {
 			if isOf := place != "" && (i == v.at(fWarehouse) || i == v.at(fQuantity) || i == v.at(fBin)); isOf == ofPlace {
 				_, _ = hash.WriteString(strings.TrimSpace(cell)) // no error
@@ -475,6 +494,13 @@ func (s *source) askProduct(settings Settings) (questions []Question) {
 // differs where several rows have the same.
 func (r *reading) skuOf(v variant, name, group string) string {
 	sku := v.text(fSKU)
+	if v.description.Products.SKUList {
+		skus := strings.FieldsFunc(sku, func(char rune) bool { return char == ',' })
+		if slices.SortFunc(skus, strings.Compare); len(slices.Compact(skus)) > 1 {
+			v.refuse("sku", "is that of several variants, of which the file has no rows")
+		}
+		sku, _, _ = strings.Cut(sku, ",")
+	}
 	switch {
 	case sku == "" && r.settings.MissingSKU == "derive":
 		if sku = derivedSKU(name); v.seen.skus.isRepeated(sku) && group != "" {
@@ -513,6 +539,7 @@ func (r *reading) checkRepeatedSKU(s *source, record *Record) {
 	earlier, exists := r.products[sku]
 	switch {
 	case !exists || earlier.content == hash || s.seen.skus.inPlaces(record.Product.SKU.Value):
+	case record.Kind == Stock:
 	case earlier.source == s && r.settings.RepeatedSKU != "last":
 		record.Invalid.Add("sku", "is that of an earlier row, which differs")
 		return
