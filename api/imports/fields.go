@@ -40,6 +40,7 @@ const (
 	fGiftCard     // yes, or no
 	fTracked      // empty, no or 0 if the quantity means nothing
 	fNotProduct   // not empty if the row is no product, such as a translation of one
+	fLocale       // of texts: rows with another than the first row are translations
 	fPriceAdded   // to the price of the product, by the variant
 	fReduction    // of the price, an amount or in percent
 	fReductionBy  // percent, or an amount
@@ -122,6 +123,7 @@ var fields = [numFields]fieldInfo{
 	fVariantImage: {name: "variant_image"}, fPosition: {"image_position", textColumn, true},
 	fStock: {"stock", amountColumn, false}, fPublished: {"published", textColumn, true}, fArchived: {name: "archived"},
 	fGiftCard: {name: "gift_card"}, fTracked: {name: "tracked"}, fNotProduct: {name: "not_product"},
+	fLocale:     {name: "locale"},
 	fPriceAdded: {"price_added", amountColumn, false}, fReduction: {"reduction", amountColumn, false},
 	fReductionBy: {name: "reduction_by"}, fPriceTaxed: {"price_with_tax", amountColumn, false},
 

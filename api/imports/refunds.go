@@ -24,6 +24,7 @@ type evidence struct {
 	skus        skuEvidence
 	missingSKU  string            // an example of a product without SKU
 	first       cells             // the first row of a product with variants
+	locale      string            // of the first row of products
 	statuses    []string          // of orders, whose meaning is not known
 	returns     map[[16]byte]bool // the keys of returned items
 	example     string            // of a return

@@ -84,7 +84,7 @@ func readProducts(r *reading, g group) []Record {
 
 // rowType returns what a row is: product, parent, variants or ignored.
 func (c cells) rowType() string {
-	if c.text(fNotProduct) != "" {
+	if c.text(fNotProduct) != "" || c.text(fLocale) != c.seen.locale {
 		return "ignored"
 	}
 	for word := range strings.SplitSeq(c.text(fType), ",") {
@@ -168,12 +168,15 @@ func (r *reading) readVariant(v variant, group string, images []string) Record {
 // stockOnly makes a product a record of its stock.
 func (r *Record) stockOnly() {
 	p := r.Product
-	if p.Quantity.Set {
-		p.Stock = append(p.Stock, catalog.StockOf{Warehouse: p.WarehouseName.Value, Quantity: p.Quantity.Value})
+	r.Product = &catalog.PlanRow{Changes: catalog.Changes{SKU: p.SKU, Quantity: p.Quantity}, Stock: p.Stock}
+	if p.Quantity.Set && p.WarehouseName.Set {
+		r.Product.Stock = []catalog.StockOf{{Warehouse: p.WarehouseName.Value, Quantity: p.Quantity.Value}}
+		r.Product.Quantity = catalog.Field[int64]{}
 	}
-	r.Kind, r.Product = Stock, &catalog.PlanRow{Stock: p.Stock}
-	r.Product.SKU = p.SKU
-	if len(p.Stock) == 0 && len(r.Invalid) == 0 {
+	if !r.Product.Quantity.Set {
+		r.Kind = Stock
+	}
+	if !p.Quantity.Set && len(p.Stock) == 0 && len(r.Invalid) == 0 {
 		*r = Record{Row: changeplan.Row{Kind: Product, Key: r.Key, Rows: r.Rows, Ignored: "has no stock"}}
 	}
 }
@@ -450,6 +453,9 @@ func (e *skuEvidence) inPlaces(sku string) bool {
 // observeProduct records products without a SKU of their own.
 func observeProduct(s *source, c cells) {
 	v := variant{cells: c}
+	if s.seen.locale == "" {
+		s.seen.locale = strings.Clone(c.text(fLocale))
+	}
 	if s.description.Products.Grouped {
 		if s.seen.first.source == nil || s.seen.first.text(fGroup) != c.text(fGroup) {
 			s.seen.first = c
