@@ -303,6 +303,7 @@ func (r *Record) cancellation(at time.Time, invalid tenancy.InvalidError) Record
 }
 
 // ignored returns the rows of an order as ignored records.
-func (b *builder) ignored(reason string) []Record {
-	return []Record{{Row: changeplan.Row{Kind: Order, Key: b.Key, Rows: b.Rows, Ignored: reason, Omitted: b.Omitted}}}
+func (b *builder) ignored(reason string, amount int64) []Record {
+	row := changeplan.Row{Kind: Order, Key: b.Key, Rows: b.Rows, Ignored: reason, Omitted: b.Omitted}
+	return []Record{{Row: row, unsold: money.Cents(amount)}}
 }

@@ -81,6 +81,7 @@ type Record struct {
 	setsImages    bool                // of an archive: the product gets its images
 	isGone        bool                // the product of a filter was deleted in the meantime
 	changedFields []string            // of a product by field, which something else has changed
+	unsold        money.Cents         // the amount of an ignored order
 	refunded      money.Cents         // the cumulative amount that earlier rows of the plan refund, if Cumulative is set
 }
 

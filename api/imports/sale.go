@@ -144,9 +144,6 @@ func (r *reading) sale(g group) []Record {
 	first := b.cells(g.rows[0])
 	rules := &first.description.Sales
 	status, outcome := first.orderStatus(r.settings)
-	if outcome == "ignored" {
-		return b.ignored("the state of the order is " + status)
-	}
 	if number := first.text(fNumber); number != "" && first.has(fGroup) {
 		b.Order.Number, b.Key = number, number
 	}
@@ -174,6 +171,9 @@ func (r *reading) sale(g group) []Record {
 		b.line(i, g.rows[i], &lines)
 	}
 	paid := b.amounts(rows, lines, items == len(g.rows))
+	if outcome == "ignored" {
+		return b.ignored("the state of the order is "+status, paid)
+	}
 	if outcome == "unpaid" {
 		b.note("the order is not paid yet: "+status, 0)
 	}
