@@ -217,3 +217,16 @@ func TestFixturesAreImportedOnceAndUndone(t *testing.T) {
 		}
 	})
 }
+
+func TestTheDocumentHasAllFormats(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../IMPORTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described(t, func(t *testing.T, d *description, _ fstest.MapFS) {
+		if d != nil && !strings.Contains(string(document), "| "+d.Title+" |") && !strings.HasPrefix(d.Name, "spreadsheet") {
+			t.Errorf("IMPORTS.md lacks %s", d.Title)
+		}
+	})
+}

@@ -130,7 +130,8 @@ func (b *builder) readLine(c cells, sums *lineSums) (l line, discount int64) {
 
 // isPercent reports whether a discount is a part of the price: 20 %, 0.2 or 20 in a column named after percents.
 func (b *builder) isPercent(c cells) bool {
-	return b.settings.Discount == "percent" || strings.HasSuffix(c.text(fDiscount), "%") || namesPercent(c.columnName(fDiscount))
+	return b.settings.Discount == "percent" || strings.HasSuffix(c.text(fDiscount), "%") ||
+		namesPercent(c.columnName(fDiscount))
 }
 
 func namesPercent(column string) bool {

@@ -196,14 +196,14 @@ type Settings struct {
 	Channel      string                       `json:"channel,omitempty"`       // of all orders
 	MissingSKU   string                       `json:"missing_sku,omitempty"`   // derive or refuse
 	RepeatedSKU  string                       `json:"repeated_sku,omitempty"`  // derive, last or refuse
-	Statuses     map[string]string            `json:"statuses,omitempty"`      // of orders in lower case: sale, refunded and so on
+	Statuses     map[string]string            `json:"statuses,omitempty"`      // what statuses of orders mean
 	Refunds      string                       `json:"refunds,omitempty"`       // attach or leave_out those without an order
 	TaxIncluded  string                       `json:"tax_included,omitempty"`  // yes or no, for a plain spreadsheet
 	Cost         string                       `json:"cost,omitempty"`          // unit or line
 	Discount     string                       `json:"discount,omitempty"`      // amount or percent
 	Total        string                       `json:"total,omitempty"`         // of a line before_discount or after_discount
 	Tax          string                       `json:"tax,omitempty"`           // of the order or of the row
-	Rounding     string                       `json:"rounding,omitempty"`      // round or refuse amounts with more than two decimals
+	Rounding     string                       `json:"rounding,omitempty"`      // round or refuse more than two decimals
 	RestoreZeros bool                         `json:"restore_zeros,omitempty"` // of barcodes
 }
 

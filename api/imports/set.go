@@ -49,7 +49,7 @@ func (s Settings) Check() tenancy.InvalidError {
 		"repeated_sku": s.RepeatedSKU, "rounding": s.Rounding, "refunds": s.Refunds, "tax_included": s.TaxIncluded,
 		"cost": s.Cost, "discount": s.Discount, "tax": s.Tax, "total": s.Total,
 	} {
-		if choices := settingChoices(name); value != "" && !slices.Contains(choices, value) {
+		if choices := settingChoices[name]; value != "" && !slices.Contains(choices, value) {
 			invalid.Add(name, "must be one of %s", strings.Join(choices, ", "))
 		}
 	}
@@ -68,35 +68,12 @@ func (s Settings) Check() tenancy.InvalidError {
 	return invalid
 }
 
-// settingChoices returns the values that a setting can have.
-func settingChoices(name string) []string {
-	switch name {
-	case "date_order":
-		return []string{"dmy", "mdy"}
-	case "decimal":
-		return []string{",", "."}
-	case "charset":
-		return table.Charsets
-	case "missing_sku":
-		return []string{"derive", "refuse"}
-	case "repeated_sku":
-		return []string{"derive", "last", "refuse"}
-	case "rounding":
-		return []string{"round", "refuse"}
-	case "refunds":
-		return []string{"attach", "leave_out"}
-	case "tax_included":
-		return []string{"yes", "no"}
-	case "cost":
-		return []string{"unit", "line"}
-	case "discount":
-		return []string{"amount", "percent"}
-	case "total":
-		return []string{"before_discount", "after_discount"}
-	case "tax":
-		return []string{"order", "row"}
-	}
-	return nil
+// settingChoices are the values that settings can have.
+var settingChoices = map[string][]string{
+	"date_order": {"dmy", "mdy"}, "decimal": {",", "."}, "charset": table.Charsets, "missing_sku": {"derive", "refuse"},
+	"repeated_sku": {"derive", "last", "refuse"}, "rounding": {"round", "refuse"}, "refunds": {"attach", "leave_out"},
+	"tax_included": {"yes", "no"}, "cost": {"unit", "line"}, "discount": {"amount", "percent"},
+	"total": {"before_discount", "after_discount"}, "tax": {"order", "row"},
 }
 
 // maxTemporary limits the bytes of temporary files of an import, besides the files themselves.

@@ -62,9 +62,9 @@ func fieldsOf(name string) (found []field, exact bool) {
 			words[i] = "number"
 		}
 	}
-	words = slices.DeleteFunc(words, func(word string) bool { return slices.Contains(taxWords, strings.Trim(word, "()")) })
-	found = fieldsByName()[strings.Join(words, " ")]
-	return found, len(found) > 0 && strings.ReplaceAll(normal, " ", "_") == strings.ReplaceAll(found[0].String(), ".", "_")
+	isAboutTax := func(word string) bool { return slices.Contains(taxWords, strings.Trim(word, "()")) }
+	found = fieldsByName()[strings.Join(slices.DeleteFunc(words, isAboutTax), " ")]
+	return found, len(found) > 0 && normal == table.Normal(strings.ReplaceAll(found[0].String(), ".", " "))
 }
 
 // sumNames are the names of rows with a sum, in normal form.

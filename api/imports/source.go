@@ -289,7 +289,7 @@ func (s *source) decide(settings Settings) (questions []Question) {
 	for i, column := range s.Header {
 		examples, question := s.forms[i].Examples(), Question{File: s.Name, Column: column}
 		if example := s.forms[i].Number(separator); example != "" {
-			question.ID, question.Examples, question.Choices = "decimal", []string{example}, settingChoices("decimal")
+			question.ID, question.Examples, question.Choices = "decimal", []string{example}, settingChoices["decimal"]
 			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
 				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
 				return digits
@@ -297,7 +297,7 @@ func (s *source) decide(settings Settings) (questions []Question) {
 			questions = append(questions, question)
 		}
 		if example := s.forms[i].Date(table.DateOrder(settings.DateOrder), dates); example != "" {
-			question.ID, question.Examples, question.Choices = "date_order", []string{example}, settingChoices("date_order")
+			question.ID, question.Examples, question.Choices = "date_order", []string{example}, settingChoices["date_order"]
 			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
 				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
 				if err != nil {

@@ -482,15 +482,15 @@ func observeProduct(s *source, c cells) {
 func (s *source) askProduct(settings Settings) (questions []Question) {
 	if s.seen.missingSKU != "" && settings.MissingSKU == "" {
 		questions = append(questions, Question{
-			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: settingChoices("missing_sku"),
+			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: settingChoices["missing_sku"],
 		})
 	}
 	if len(s.columns[fPriceTaxed]) > 0 && len(s.columns[fPrice]) > 0 && settings.TaxIncluded == "" {
-		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices("tax_included")})
+		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices["tax_included"]})
 	}
 	if s.seen.skus.example != "" && settings.RepeatedSKU == "" {
 		questions = append(questions, Question{
-			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example}, Choices: settingChoices("repeated_sku"),
+			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example}, Choices: settingChoices["repeated_sku"],
 		})
 	}
 	return questions
