@@ -137,6 +137,7 @@ func mappedOf(t testing.TB, dir fs.FS, tenant Tenant, settings Settings) Setting
 	}
 	for _, q := range set.Questions {
 		if q.ID != "mapping" {
+			settings = answer(settings, q)
 			continue
 		}
 		if settings.Mapping == nil {
@@ -151,6 +152,8 @@ func mappedOf(t testing.TB, dir fs.FS, tenant Tenant, settings Settings) Setting
 // answered has an answer to every question.
 var answered = Settings{
 	DateOrder: "mdy", Decimal: ",", MissingSKU: "derive", Refunds: "attach", TaxIncluded: "yes", RestoreZeros: true,
+	RepeatedSKU: "derive", Rounding: "round", Charset: "windows-1250", Cost: "line", Discount: "percent", Tax: "row",
+	Total: "after_discount",
 }
 
 // fixtures returns the files of testdata.
@@ -174,7 +177,7 @@ func fixtures(t testing.TB) []string {
 // mustAddUp reads files of any content.
 func mustAddUp(t testing.TB, dir fs.FS, settings Settings) {
 	t.Helper()
-	set, err := Open(context.Background(), dir, "", euroShop, mapped(t, dir, settings))
+	set, err := Open(context.Background(), dir, "", euroShop, mapped(t, dir, mapped(t, dir, settings)))
 	if err != nil || len(set.Questions) > 0 {
 		return
 	}
