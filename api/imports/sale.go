@@ -170,7 +170,10 @@ func (r *reading) sale(g group) []Record {
 		b.line(i, g.rows[i], &lines)
 	}
 	paid := b.amounts(rows, lines, items == len(g.rows))
-	if outcome == "ignored" {
+	switch {
+	case outcome == "ignored" && status == "":
+		return b.ignored("the order has no state", paid)
+	case outcome == "ignored":
 		return b.ignored("the state of the order is "+status, paid)
 	}
 	if outcome == "unpaid" {
@@ -276,7 +279,10 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 	if off := b.amount(rows, fShippingOff); off != 0 && paid == net+tax+shipping-max(off, -off) {
 		shipping -= max(off, -off)
 	}
-	hasTotal := rows.rowsWith(fTotal) != nil
+	hasTotal := false
+	if with := rows.rowsWith(fTotal); with != nil {
+		hasTotal = with[0].text(fTotal) != ""
+	}
 	if added := total - tips - net - shipping; first.description.Sales.TaxInPrices == "total" && hasTotal &&
 		tax > added && (added == 0 || added == duties) {
 		b.note(fmt.Sprintf("prices include tax: revenue is %s without %s", of, first.columnName(fTax)), tax-added)
