@@ -88,7 +88,7 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 		want          []string
 	}{
 		{"German products below a title", "Preisliste März 2026;;;;\n;;;;\nArtikelnummer;Bezeichnung;Preis;Bestand;EAN\n" +
-			"A-1;Stuhl;1.249,50;3;4006381333931\n;Tisch;9,00;-2;5,01E+12\n;;;;\n", Settings{}, []string{
+			"A-1;Stuhl;1.249,50;3;4006381333931\n;Tisch;9,00;-2;5,01E+12\n;;;;\n", Settings{MissingSKU: "derive"}, []string{
 			`A-1 "Stuhl" 1249.50 stock 3 upc 4006381333931`,
 			`refused: upc has lost digits in a spreadsheet: format the column as text before the export ` +
 				`(the quantity in stock is negative and was not imported)`}},
@@ -406,26 +406,32 @@ func TestAReturnBelongsToTheLastEarlierOrder(t *testing.T) {
 	}
 }
 
-// A repeated SKU applies to the result of the earlier row, as in bulk requests.
-func TestARepeatedSKUIsNoted(t *testing.T) {
+// Rows with the same SKU are asked about, unless they are the stock of one product in several places. A later file has
+// later values.
+func TestRowsWithTheSameSKUAreAskedAbout(t *testing.T) {
 	t.Parallel()
-	set, records := mustRead(t, directory(
+	dir := directory(
 		"a.csv", "SKU,Name,Price,Stock,Warehouse\nA,Cup,10.00,5,North\nB,Mug,9.00,1,North\n A ,Cup,10.00,7,South\n"+
-			"B,Mug,9.00,1,North\nC,Cup,x,5,North\nC,Cup,1.00,5,North\n",
-		"b.csv", "SKU,Name,Price\nB,Mug,9.50\n"), Settings{})
-	mustHaveEachRowOnce(t, set, records)
-	const note = "replaces the values of an earlier row with the same SKU"
-	var noted []string
-	for _, r := range records {
-		if slices.Contains(r.Notes, Note{Text: note}) {
-			noted = append(noted, fmt.Sprint(r.Rows[0].File, ":", r.Rows[0].Line))
+			"B,Mug,9.00,1,North\nC,Cup,x,5,North\nC,Cup red,1.00,5,North\n",
+		"b.csv", "SKU,Name,Price\nB,Mug,9.50\n")
+	set := mustOpen(t, dir, Settings{})
+	if len(set.Questions) != 1 || set.Questions[0].ID != "repeated_sku" || set.Questions[0].Examples[0] != "C" {
+		t.Errorf("questions = %+v", set.Questions)
+	}
+	const note = " (replaces the values of an earlier row with the same SKU)"
+	for answer, want := range map[string][]string{
+		"last": {`refused: price must be a decimal number`, `C "Cup red" 1.00 stock 5`},
+		"refuse": {`refused: price must be a decimal number; sku is that of several rows that differ`,
+			`refused: sku is that of several rows that differ`},
+		"derive": {`refused: price must be a decimal number`, `C - Cup red "Cup red" 1.00 stock 5`},
+	} {
+		set, records := mustRead(t, dir, Settings{RepeatedSKU: answer})
+		mustHaveEachRowOnce(t, set, records)
+		want = slices.Concat([]string{`A "Cup" 10.00 5 in North`, `B "Mug" 9.00 stock 1`, `A "Cup" 10.00 7 in South`,
+			`B "Mug" 9.00 stock 1`}, want, []string{`B "Mug" 9.50` + note})
+		if diff := cmp.Diff(want, summary(records)); diff != "" {
+			t.Errorf("%s: records (-want +got):\n%s", answer, diff)
 		}
-	}
-	if diff := cmp.Diff([]string{"a.csv:4", "b.csv:2"}, noted); diff != "" {
-		t.Errorf("noted (-want +got):\n%s", diff)
-	}
-	if got, want := refusals(records), []string{"a.csv:6 C price must be a decimal number"}; !slices.Equal(got, want) {
-		t.Errorf("refused %q, want %q", got, want)
 	}
 }
 
@@ -507,5 +513,28 @@ func TestAWorkbookIsOpenedOnceForAllItsSheets(t *testing.T) {
 	_, err := Open(t.Context(), dir, t.TempDir(), Tenant{"USD", time.UTC}, Settings{})
 	if err != nil || opened > 10 {
 		t.Errorf("Open = %v after opening files %d times, want at most 10 times", err, opened)
+	}
+}
+
+func TestColumnsAreRecognisedInFiveLanguages(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, want string }{
+		{"Item no.", "sku"}, {"Artikelnummer", "sku"}, {"SKU code", "sku"}, {"Art.-Nr.", "sku"}, {" Preis * ", "price"},
+		{"Stückpreis", "price"}, {"Prix unitaire HT", "price"}, {"Código de barras", "upc"}, {"Numéro de commande", "number"},
+		{"Order_No", "number"}, {"E-Mail", "customer.email"}, {"Bestellnummer", "sku number"}, {"Fußball", ""},
+		{"Währung", "currency"}, {"Order date", "placed_at"}, {"customer_id", "customer.id"}, {"Voorraad", "quantity"},
+	} {
+		found, _ := fieldsOf(test.name)
+		if got := strings.Trim(fmt.Sprint(found), "[]"); got != test.want {
+			t.Errorf("fieldsOf(%q) = %s, want %s", test.name, got, test.want)
+		}
+	}
+	for _, test := range []struct {
+		name            string
+		included, known bool
+	}{{"Prix TTC", true, true}, {"Preis (netto)", false, true}, {"Price", false, false}} {
+		if included, known := taxIncluded(test.name); included != test.included || known != test.known {
+			t.Errorf("taxIncluded(%q) = %v, %v", test.name, included, known)
+		}
 	}
 }
