@@ -37,9 +37,14 @@ const maxStatuses = 50 // that are asked about
 func observeSale(s *source, c cells) {
 	for _, column := range c.columns[fStatus] {
 		status := statusWord(plainText(c.cells[column.at]))
-		if status != "" && s.outcomeOf(status, Settings{}) == "" && len(s.seen.statuses) < maxStatuses &&
-			!slices.Contains(s.seen.statuses, status) {
+		if status == "" || s.outcomeOf(status, Settings{}) != "" {
+			continue
+		}
+		if !slices.Contains(s.seen.statuses, status) && len(s.seen.statuses) < maxStatuses {
 			s.seen.statuses = append(s.seen.statuses, strings.Clone(status))
+		}
+		if slices.Contains(s.seen.statuses, status) {
+			s.seen.rows.mark("statuses " + status)
 		}
 	}
 	if !s.mayReturn() {
@@ -74,20 +79,27 @@ func observeSale(s *source, c cells) {
 // observeLine records what a tax, a discount and a cost of a spreadsheet can be.
 func (s *source) observeLine(c cells, same bool) {
 	value := c.text(fQuantity) + "\x00" + c.first(fPrice, fLineTotal)
-	if tax := c.text(fTax); same && strings.Trim(tax, "0.,") != "" && withoutZeros(tax) == s.seen.previous[fTax] {
-		s.seen.sameTax[boolOrder(value == s.seen.previous[fPrice])] = true
+	if tax := c.text(fTax); strings.Trim(tax, "0.,") != "" {
+		s.seen.rows.mark("tax_included")
+		if same && withoutZeros(tax) == s.seen.previous[fTax] {
+			s.seen.rows.mark("tax")
+			s.seen.sameTax[boolOrder(value == s.seen.previous[fPrice])] = true
+		}
 	}
 	s.seen.previous[fPrice] = value
 	if quantity, _ := (table.Form{Decimal: '.'}).Digits(c.text(fQuantity)); quantity != "1" && quantity != "" {
+		s.seen.rows.mark("cost")
 		s.seen.several = true
 	}
 	discount, _ := (table.Form{Decimal: '.'}).Digits(strings.Replace(c.text(fDiscount), ",", ".", 1))
 	if strings.Trim(discount, "-0.") == "" {
 		return
 	}
+	s.seen.rows.mark("discount")
 	s.seen.fractions[boolOrder(!strings.HasPrefix(strings.TrimPrefix(discount, "-"), "0."))] = true
-	if c.text(fPrice) == "" && s.seen.discounted == "" {
-		s.seen.discounted = strings.Clone(c.text(fDiscount))
+	if c.text(fPrice) == "" {
+		s.seen.rows.mark("total")
+		s.seen.discounted = true
 	}
 }
 
@@ -102,21 +114,19 @@ func withoutZeros(amount string) string {
 
 // askSale returns the questions about a file of orders: what its statuses mean, whether prices include tax unless the
 // names of columns say so, and what to do with returns that name neither an order nor a customer.
-func (s *source) askSale(settings Settings) (questions []Question) {
+func (s *source) askSale() (questions []Question) {
 	for _, status := range s.seen.statuses {
-		if settings.Statuses[status] == "" {
-			questions = append(questions, Question{
-				ID: "statuses", File: s.Name, Column: s.Header[s.columns[fStatus][0].at], Examples: []string{status},
-				Choices: orderStatuses,
-			})
-		}
+		questions = append(questions, Question{
+			ID: "statuses", File: s.Name, Column: s.Header[s.columns[fStatus][0].at], Examples: []string{status},
+			Choices: orderStatuses,
+		})
 	}
-	if _, known := s.headerTax(); s.isPlainSale() && len(s.columns[fTax]) > 0 && !known && settings.TaxIncluded == "" {
+	if _, known := s.headerTax(); s.isPlainSale() && len(s.columns[fTax]) > 0 && !known {
 		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices["tax_included"]})
 	}
-	questions = append(questions, s.askLines(settings)...)
+	questions = append(questions, s.askLines()...)
 	hasCustomer := slices.ContainsFunc(ofCustomer, func(f field) bool { return len(s.columns[f]) > 0 })
-	if s.seen.returns != nil && settings.Refunds == "" && (!s.isPlainSale() || s.seen.loneReturns && !hasCustomer) {
+	if s.seen.returns != nil && (!s.isPlainSale() || s.seen.loneReturns && !hasCustomer) {
 		questions = append(questions, Question{
 			ID: "refunds", File: s.Name, Examples: []string{s.seen.example}, Choices: settingChoices["refunds"],
 		})
@@ -126,21 +136,21 @@ func (s *source) askSale(settings Settings) (questions []Question) {
 
 // askLines returns the questions about the amounts of lines of a spreadsheet: whether a cost is of a unit, a discount a
 // part of the price, a total before it, and a tax of the row.
-func (s *source) askLines(settings Settings) (questions []Question) {
+func (s *source) askLines() (questions []Question) {
 	if !s.isPlainSale() {
 		return nil
 	}
 	for _, q := range []struct {
-		id, answer string
-		f          field
-		isUnsure   bool
+		id       string
+		f        field
+		isUnsure bool
 	}{
-		{"cost", settings.Cost, fCost, s.seen.several && s.isCostOfGoods()},
-		{"discount", settings.Discount, fDiscount, s.seen.fractions == [2]bool{true, false}},
-		{"total", settings.Total, fLineTotal, s.seen.discounted != ""},
-		{"tax", settings.Tax, fTax, s.seen.sameTax == [2]bool{false, true} && !s.seen.perLine[fTax]},
+		{"cost", fCost, s.seen.several && s.isCostOfGoods()},
+		{"discount", fDiscount, s.seen.fractions == [2]bool{true, false}},
+		{"total", fLineTotal, s.seen.discounted},
+		{"tax", fTax, s.seen.sameTax == [2]bool{false, true} && !s.seen.perLine[fTax]},
 	} {
-		if q.isUnsure && q.answer == "" && len(s.columns[q.f]) > 0 {
+		if q.isUnsure && len(s.columns[q.f]) > 0 {
 			column := s.Header[s.columns[q.f][0].at]
 			questions = append(questions, Question{
 				ID: q.id, File: s.Name, Column: column, Examples: s.Examples[column], Choices: settingChoices[q.id],

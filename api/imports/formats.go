@@ -73,9 +73,9 @@ func derivedSKU(name string) string {
 }
 
 // ask returns the questions about a file of another system, or about a spreadsheet.
-func (s *source) ask(settings Settings) []Question {
+func (s *source) ask() []Question {
 	if s.description.Kind == Order {
-		return s.askSale(settings)
+		return s.askSale()
 	}
-	return s.askProduct(settings)
+	return s.askProduct()
 }

@@ -19,26 +19,6 @@ const (
 	maxSold        = 300_000  // sold items that may be returned
 )
 
-// evidence is what the first reading of a file found, besides the forms of columns.
-type evidence struct {
-	skus        skuEvidence
-	missingSKU  string            // an example of a product without SKU
-	first       cells             // the first row of a product with variants
-	locale      string            // of the first row of products
-	statuses    []string          // of orders, whose meaning is not known
-	returns     map[[16]byte]bool // the keys of returned items
-	example     string            // of a return
-	loneReturns bool              // a return of a spreadsheet is not below its order
-	perLine     [numFields]bool   // amounts of orders that differ between the rows of an order
-	sameTax     [2]bool           // rows of an order have the same tax, and not the same value; or the same value
-	several     bool              // a row has a quantity above 1
-	fractions   [2]bool           // discounts are between 0 and 1; or above
-	discounted  string            // an example of a discount beside a total without a price
-	firstOrder  time.Time
-	lastOrder   time.Time
-	previous    [numFields]string // the last value of these in the order, and its number
-}
-
 // returned records the key of a returned item, which the row that sold it also has.
 func (e *evidence) returned(key [16]byte, example string) {
 	if e.returns == nil {

@@ -44,12 +44,8 @@ func (s Settings) check(tenant Tenant) (*time.Location, error) {
 // Check returns the validation errors of the settings.
 func (s Settings) Check() tenancy.InvalidError {
 	invalid := tenancy.InvalidError{}
-	for name, value := range map[string]string{
-		"date_order": s.DateOrder, "decimal": s.Decimal, "charset": s.Charset, "missing_sku": s.MissingSKU,
-		"repeated_sku": s.RepeatedSKU, "rounding": s.Rounding, "refunds": s.Refunds, "tax_included": s.TaxIncluded,
-		"cost": s.Cost, "discount": s.Discount, "tax": s.Tax, "total": s.Total,
-	} {
-		if choices := settingChoices[name]; value != "" && !slices.Contains(choices, value) {
+	for name, answer := range s.answers() {
+		if choices := settingChoices[name]; *answer != "" && !slices.Contains(choices, *answer) {
 			invalid.Add(name, "must be one of %s", strings.Join(choices, ", "))
 		}
 	}
@@ -66,6 +62,15 @@ func (s Settings) Check() tenancy.InvalidError {
 		invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
 	}
 	return invalid
+}
+
+// answers returns the settings with choices.
+func (s *Settings) answers() map[string]*string {
+	return map[string]*string{
+		"date_order": &s.DateOrder, "decimal": &s.Decimal, "charset": &s.Charset, "missing_sku": &s.MissingSKU,
+		"repeated_sku": &s.RepeatedSKU, "rounding": &s.Rounding, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded,
+		"cost": &s.Cost, "discount": &s.Discount, "tax": &s.Tax, "total": &s.Total,
+	}
 }
 
 // settingChoices are the values that settings can have.
@@ -107,10 +112,11 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		file := File{Name: t.Name, Size: t.Size, Problem: t.Problem}
 		s := &source{File: file, table: t, zone: zone, currency: tenant.Currency}
 		var others []*source
+		if choices, lines := t.Charset(); choices != nil {
+			r.ask(s, Question{ID: "charset", File: t.Name, Choices: choices, Readings: lines})
+		}
 		if settings.Charset != "" {
 			t.SetCharset(settings.Charset)
-		} else if choices, lines := t.Charset(); choices != nil {
-			r.Questions = append(r.Questions, Question{ID: "charset", File: t.Name, Choices: choices, Readings: lines})
 		}
 		if t.Problem == "" {
 			if others, err = s.recognise(settings.Mapping[t.Name]); err != nil {
@@ -160,7 +166,10 @@ func (r *reading) examine(ctx context.Context, s *source) error {
 	if err := s.scan(ctx); err != nil {
 		return err
 	}
-	r.Questions = append(r.Questions, s.decide(r.settings)...)
+	for _, question := range s.decide(r.settings) {
+		r.ask(s, question)
+	}
+	s.seen.rows = exampleRows{}
 	return nil
 }
 

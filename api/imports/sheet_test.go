@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
 
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -237,7 +239,8 @@ func TestColumnsToMapHaveProposalsAndExamples(t *testing.T) {
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
-	if headerOf([]string{"SKU ", "Name*"}) != headerOf([]string{"sku", "name"}) {
+	header := func(columns ...string) changeplan.Header { return headerOf(File{Header: columns}, nil, Settings{}) }
+	if header("SKU ", "Name*") != header("sku", "name") {
 		t.Error("the same header has two fingerprints")
 	}
 }
@@ -535,6 +538,56 @@ func TestColumnsAreRecognisedInFiveLanguages(t *testing.T) {
 	}{{"Prix TTC", true, true}, {"Preis (netto)", false, true}, {"Price", false, false}} {
 		if included, known := taxIncluded(test.name); included != test.included || known != test.known {
 			t.Errorf("taxIncluded(%q) = %v, %v", test.name, included, known)
+		}
+	}
+}
+
+// TestQuestionsShowTheirRowsInEachReading asks about rows, and wants what two of them become with each answer.
+func TestQuestionsShowTheirRowsInEachReading(t *testing.T) {
+	t.Parallel()
+	const order = "number,placed_at,sku,quantity,price,"
+	for id, c := range map[string]struct {
+		file string
+		want map[string][]string
+	}{
+		"repeated_sku": {"Artikelnummer,Bezeichnung,Preis\nTEE,Tee S,10.00\nTEE,Tee M,12.00\n", map[string][]string{
+			"derive": {"SKU TEE - Tee S, Tee S, price 10.00", "SKU TEE - Tee M, Tee M, price 12.00"},
+			"last": {"SKU TEE, Tee S, price 10.00",
+				"SKU TEE, Tee M, price 12.00; replaces the values of an earlier row with the same SKU"},
+			"refuse": {"TEE is refused: sku is that of several rows that differ",
+				"TEE is refused: sku is that of several rows that differ"},
+		}},
+		"missing_sku": {"Artikelnummer,Bezeichnung,Preis\n,Mug,10.00\nTEE,Tee,12.00\n", map[string][]string{
+			"derive": {"SKU Mug, Mug, price 10.00"}, "refuse": {"The row is refused: sku is required"},
+		}},
+		"tax_included": {order + "tax_total\n1,2026-03-13,MUG,1,11.90,1.90\n", map[string][]string{
+			"yes": {"1: revenue 10.00, tax 1.90"}, "no": {"1: revenue 11.90, tax 1.90"},
+		}},
+		"cost": {order + "COGS\n1,2026-03-13,MUG,3,20.00,30.00\n", map[string][]string{
+			"unit": {"1: revenue 60.00, tax 0.00, cost 90.00"}, "line": {"1: revenue 60.00, tax 0.00, cost 30.00"},
+		}},
+		"discount": {order + "discount\n1,2026-03-13,MUG,1,10.00,0.20\n", map[string][]string{
+			"amount": {"1: revenue 9.80, tax 0.00"}, "percent": {"1: revenue 8.00, tax 0.00"},
+		}},
+		"total": {"number,placed_at,sku,line_total,discount\n1,2026-03-13,MUG,90.00,10.00\n", map[string][]string{
+			"before_discount": {"1: revenue 80.00, tax 0.00"}, "after_discount": {"1: revenue 90.00, tax 0.00"},
+		}},
+		"tax": {order + "tax_total\n1,2026-03-13,MUG,1,10.00,1.90\n1,2026-03-13,CUP,1,10.00,1.90\n", map[string][]string{
+			"order": {"1: revenue 20.00, tax 1.90"}, "row": {"1: revenue 20.00, tax 3.80"},
+		}},
+		"statuses": {order + "status\n1,2026-03-13,MUG,1,10.00,Strange\n", map[string][]string{
+			"sale": {"1: revenue 10.00, tax 0.00"}, "unpaid": {"1: revenue 10.00, tax 0.00; the order is not paid yet: strange"},
+			"refunded":  {"1: revenue 10.00, tax 0.00; refund of 10.00"},
+			"ignored":   {"1 is not imported: the state of the order is strange"},
+			"cancelled": {"1: revenue 10.00, tax 0.00; cancelled"},
+		}},
+	} {
+		set := mustOpen(t, directory("file.csv", c.file), Settings{})
+		i := slices.IndexFunc(set.Questions, func(q Question) bool { return q.ID == id })
+		if i < 0 {
+			t.Errorf("%s is not asked: %+v", id, set.Questions)
+		} else if got := set.Questions[i].Readings; !maps.EqualFunc(got, c.want, slices.Equal) {
+			t.Errorf("%s has the readings %q, want %q", id, got, c.want)
 		}
 	}
 }

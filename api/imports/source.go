@@ -232,6 +232,7 @@ func (s *source) scan(ctx context.Context) error {
 	for {
 		row, err := rows.next(ctx)
 		if errors.Is(err, io.EOF) {
+			s.seen.rows.end()
 			return nil
 		}
 		if err != nil {
@@ -250,7 +251,9 @@ func (s *source) scan(ctx context.Context) error {
 			}
 		}
 		if s.observe != nil {
-			s.observe(s, s.cellsOf(row))
+			c := s.cellsOf(row)
+			s.seen.rows.add(c)
+			s.observe(s, c)
 		}
 		for i, cell := range row.Cells {
 			s.bytes += int64(len(cell)) + 2
@@ -276,7 +279,7 @@ func (s *source) addExample(column, cell string) {
 	}
 }
 
-// decide sets the forms of columns, and returns the questions.
+// decide sets the forms of columns, and returns the questions, also those that the settings answer.
 func (s *source) decide(settings Settings) (questions []Question) {
 	var separator byte
 	if settings.Decimal != "" {
@@ -288,7 +291,10 @@ func (s *source) decide(settings Settings) (questions []Question) {
 	}
 	for i, column := range s.Header {
 		examples, question := s.forms[i].Examples(), Question{File: s.Name, Column: column}
-		if example := s.forms[i].Number(separator); example != "" {
+		form := s.forms[i] // without an answer
+		s.forms[i].Number(separator)
+		s.forms[i].Date(table.DateOrder(settings.DateOrder), dates)
+		if example := form.Number(0); example != "" {
 			question.ID, question.Examples, question.Choices = "decimal", []string{example}, settingChoices["decimal"]
 			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
 				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
@@ -296,7 +302,7 @@ func (s *source) decide(settings Settings) (questions []Question) {
 			})
 			questions = append(questions, question)
 		}
-		if example := s.forms[i].Date(table.DateOrder(settings.DateOrder), dates); example != "" {
+		if example := form.Date("", dates); example != "" {
 			question.ID, question.Examples, question.Choices = "date_order", []string{example}, settingChoices["date_order"]
 			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
 				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
@@ -310,7 +316,7 @@ func (s *source) decide(settings Settings) (questions []Question) {
 	}
 	if s.description != nil {
 		s.offerRounding(settings)
-		questions = append(questions, s.ask(settings)...)
+		questions = append(questions, s.ask()...)
 	}
 	return questions
 }
@@ -335,6 +341,9 @@ func (s *source) offerRounding(settings Settings) {
 		change = change.Add(of)
 		s.Rounding.Change = change.String()
 		s.forms[i].Rounds = settings.Rounding == "round"
+	}
+	if s.Rounding != nil && settings.Rounding != "" {
+		s.Answered = append(s.Answered, "rounding")
 	}
 }
 

@@ -465,30 +465,35 @@ func observeProduct(s *source, c cells) {
 	if kind := c.rowType(); kind != "product" && kind != "variants" || s.description.Products.Grouped && c.hasImageOnly() {
 		return
 	}
+	if c.has(fPriceTaxed) {
+		s.seen.rows.mark("tax_included")
+	}
 	sku := c.text(fSKU)
 	if sku != "" {
-		if s.seen.skus.add(v, sku) && s.seen.skus.example == "" {
-			s.seen.skus.example = strings.Clone(sku)
+		if s.seen.skus.add(v, sku) {
+			s.seen.rows.mark("repeated_sku")
+			s.seen.skus.example = cmp.Or(s.seen.skus.example, strings.Clone(sku))
 		}
 		return
 	}
 	if name := cmp.Or(v.name(), c.text(fGroup)); name != "" {
+		s.seen.rows.mark("missing_sku")
 		s.seen.missingSKU = cmp.Or(s.seen.missingSKU, strings.Clone(name))
 		s.seen.skus.add(v, derivedSKU(name))
 	}
 }
 
 // askProduct returns the questions about products without a SKU, and about those with the same.
-func (s *source) askProduct(settings Settings) (questions []Question) {
-	if s.seen.missingSKU != "" && settings.MissingSKU == "" {
+func (s *source) askProduct() (questions []Question) {
+	if s.seen.missingSKU != "" {
 		questions = append(questions, Question{
 			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: settingChoices["missing_sku"],
 		})
 	}
-	if len(s.columns[fPriceTaxed]) > 0 && len(s.columns[fPrice]) > 0 && settings.TaxIncluded == "" {
+	if len(s.columns[fPriceTaxed]) > 0 && len(s.columns[fPrice]) > 0 {
 		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices["tax_included"]})
 	}
-	if s.seen.skus.example != "" && settings.RepeatedSKU == "" {
+	if s.seen.skus.example != "" {
 		questions = append(questions, Question{
 			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example}, Choices: settingChoices["repeated_sku"],
 		})

@@ -100,13 +100,14 @@ func guess(sample []byte) (c charset, isUnsure bool) {
 	if found == "iso-8859-1" || found == "ascii" || found == "" {
 		found = windows1252
 	}
-	if found == windows1252 && signInWord.MatchString(western) {
-		found = "windows-1250"
+	if found == "iso-8859-9" {
+		found = "windows-1254"
 	}
 	if !slices.Contains(Charsets, string(found)) {
-		if found = charset(strings.Replace(string(found), "iso-8859-9", "windows-1254", 1)); found != "windows-1254" {
-			return windows1252, true
-		}
+		return windows1252, true
+	}
+	if text(sample, found) == western && signInWord.MatchString(western) {
+		found = "windows-1250"
 	}
 	return found, text(sample, found) != western
 }
@@ -190,4 +191,21 @@ func (f *File) SetCharset(name string) {
 	if f.sample != nil {
 		f.charset = charset(name)
 	}
+}
+
+// Undecoded returns texts as they are read before it is known that their characters are encoded in a way of Charsets.
+func Undecoded(texts []string, name string) []string {
+	encoding, err := htmlindex.Get(name)
+	if err != nil {
+		return texts
+	}
+	undecoded := make([]string, len(texts))
+	for i, content := range texts {
+		encoded, err := encoding.NewEncoder().String(content)
+		if err != nil {
+			return texts
+		}
+		undecoded[i] = text([]byte(encoded), windows1252)
+	}
+	return undecoded
 }
