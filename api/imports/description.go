@@ -20,7 +20,7 @@ type description struct {
 	Like string
 	// Name identifies the format in the API; several descriptions may share one. Title is for people.
 	Name, Title string
-	Kind        Kind // product or order
+	Kind        Kind // product, order or customer
 	// Source is where the columns are known from: a file of the exporter, its documentation, or public files. Menu is how
 	// a user gets the file.
 	Source, Menu string

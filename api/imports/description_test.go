@@ -54,7 +54,7 @@ var decided = Settings{
 func TestDescriptionsRecogniseTheirFixtures(t *testing.T) {
 	t.Parallel()
 	described(t, func(t *testing.T, d *description, dir fstest.MapFS) {
-		if d.Name == "" || d.Title == "" || d.Source == "" || d.Kind != Product && d.Kind != Order {
+		if d.Name == "" || d.Title == "" || d.Source == "" || !slices.Contains([]Kind{Product, Order, Customer}, d.Kind) {
 			t.Error("it lacks its name, title, source or kind")
 		}
 		set, records := mustRead(t, dir, decided)

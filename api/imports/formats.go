@@ -49,6 +49,8 @@ var formats = sync.OnceValue(func() (all []*format) {
 		if f.read, f.observe = readProducts, observeProduct; d.Kind == Order {
 			f.read, f.observe = readSale, observeSale
 			f.family, f.items = d.Sales.Family, d.Sales.ItemsIn == ""
+		} else if d.Kind == Customer {
+			f.read, f.observe = readCustomer, nil
 		}
 		all = append(all, f)
 	}

@@ -48,6 +48,23 @@ func readSale(r *reading, g group) []Record {
 	return records
 }
 
+// readCustomer returns the customer of a row. By an e-mail address, it is the one of orders, which do not have the id.
+func readCustomer(_ *reading, g group) []Record {
+	c := g.rows[0]
+	id := c.text(fCustomerID)
+	if strings.Contains(c.text(fEmail), "@") {
+		id = ""
+	}
+	customer := customerOf(id, c.customerName(), c.text(fEmail))
+	if customer == nil {
+		c.refuse("email", "is required, because there is no id")
+		return []Record{c.newRecord(Customer, "")}
+	}
+	record := c.newRecord(Customer, customer.ID)
+	record.Customer = customer
+	return []Record{record}
+}
+
 // withoutNumber returns the record of a row without an order.
 func (r *reading) withoutNumber(c cells) []Record {
 	if c.isPlainSale() && c.first(fSKU, fName) == "" {
