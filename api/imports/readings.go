@@ -84,7 +84,11 @@ func (e *exampleRows) end() {
 // ask adds a question about a file, or that the settings answer it.
 func (r *reading) ask(s *source, q Question) {
 	answer := r.settings.answers()[q.ID]
-	switch isAnswered := q.ID == "statuses" && r.settings.Statuses[q.Examples[0]] != "" || answer != nil && *answer != ""; {
+	isAnswered := answer != nil && *answer != ""
+	if q.ID == "statuses" {
+		isAnswered = r.settings.Statuses[q.Examples[0]] != ""
+	}
+	switch {
 	case !isAnswered:
 		if q.Readings == nil {
 			q.Readings = r.readings(s, q)

@@ -330,7 +330,8 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 	return net + tax + shipping
 }
 
-// complete makes the items worth what the file says, if their prices are after discounts or returned units are left out.
+// complete makes the items worth what the file says, if their prices are after discounts or returned units are
+// left out.
 func (b *builder) complete(rows saleRows, value int64) {
 	rules := &rows.of[0].description.Sales
 	switch refund := rows.rowsWith(fRefund); {
