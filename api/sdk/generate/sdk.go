@@ -120,6 +120,9 @@ func (s *sdk) component(name string) ref {
 	case "Money", "MoneyOrNull", "MoneySent", "MoneySentOrNull", "Percent", "PercentOrNull":
 		return ref{kind: money}
 	}
+	if schema.list("allOf") != nil {
+		return s.object(name, schema) // a type of its own, also if it adds no fields
+	}
 	return s.schema(name, schema)
 }
 

@@ -269,8 +269,8 @@ type ImageThumbnails struct {
 	Width1200 string `json:"1200"`
 }
 
-// PagePosition: The position of a page in a list.
-type PagePosition struct {
+// Meta: The position of the page in the list.
+type Meta struct {
 	Page    int64 `json:"page"`
 	PerPage int64 `json:"per_page"`
 	// The exact number of matching objects.
@@ -586,6 +586,35 @@ const (
 	ExportProductsFormatNdjson ExportProductsFormat = "ndjson"
 )
 
+// ProductChanges: The fields of a product to change with PATCH.
+type ProductChanges struct {
+	// Trimmed. Unique in the tenant. Must not contain control characters and must not be `.` or `..`.
+	SKU Optional[string] `json:"sku,omitzero"`
+	// Trimmed. Must not contain control characters.
+	Name Optional[string] `json:"name,omitzero"`
+	// HTML, stored exactly as sent.
+	Description Optional[string]  `json:"description,omitzero"`
+	Price       Optional[Decimal] `json:"price,omitzero"`
+	MSRP        Optional[Decimal] `json:"msrp,omitzero"`
+	Cost        Optional[Decimal] `json:"cost,omitzero"`
+	// A new product without it is `active`.
+	Status Optional[Status] `json:"status,omitzero"`
+	// A new product without it is `new`.
+	Condition Optional[Condition] `json:"condition,omitzero"`
+	// Units in all warehouses. A new product without it has 0.
+	Quantity     Optional[int64] `json:"quantity,omitzero"`
+	ReorderPoint Optional[int64] `json:"reorder_point,omitzero"`
+	CategoryID   Optional[int64] `json:"category_id,omitzero"`
+	SellerID     Optional[int64] `json:"seller_id,omitzero"`
+	// The product's own warehouse. The default is the tenant's default warehouse.
+	WarehouseID Optional[int64] `json:"warehouse_id,omitzero"`
+	// Must not contain control characters.
+	BinLocation Optional[string] `json:"bin_location,omitzero"`
+	UPC         Optional[string] `json:"upc,omitzero"`
+	// Trimmed. Exact duplicates are removed, and the order is kept. At most 50 different tags.
+	Tags []string `json:"tags,omitzero"`
+}
+
 // NewImage is described by its fields.
 type NewImage struct {
 	// An absolute URL, `http` or `https`, without a user name.
@@ -699,7 +728,7 @@ const (
 // AdjustmentList is described by its fields.
 type AdjustmentList struct {
 	Data []Adjustment `json:"data"`
-	Meta PagePosition `json:"meta"`
+	Meta Meta         `json:"meta"`
 }
 
 // ListCategoriesSort is described by its fields.
@@ -713,8 +742,8 @@ const (
 
 // ReferenceList is described by its fields.
 type ReferenceList struct {
-	Data []Reference  `json:"data"`
-	Meta PagePosition `json:"meta"`
+	Data []Reference `json:"data"`
+	Meta Meta        `json:"meta"`
 }
 
 // Reference: A category or a seller.
@@ -739,8 +768,8 @@ type ReferenceChanges struct {
 
 // WarehouseList is described by its fields.
 type WarehouseList struct {
-	Data []Warehouse  `json:"data"`
-	Meta PagePosition `json:"meta"`
+	Data []Warehouse `json:"data"`
+	Meta Meta        `json:"meta"`
 }
 
 // Warehouse: A warehouse.
@@ -755,8 +784,8 @@ type Warehouse struct {
 
 // ChannelList is described by its fields.
 type ChannelList struct {
-	Data []Channel    `json:"data"`
-	Meta PagePosition `json:"meta"`
+	Data []Channel `json:"data"`
+	Meta Meta      `json:"meta"`
 }
 
 // Channel: A sales channel.
@@ -1127,13 +1156,13 @@ type Refund struct {
 
 // CustomerList is described by its fields.
 type CustomerList struct {
-	Data []CustomerFields `json:"data"`
+	Data []ListedCustomer `json:"data"`
 	// The position of a page, or the position of `cursor`.
 	Meta ListMeta `json:"meta"`
 }
 
-// CustomerFields: The fields of a customer in lists and single customers.
-type CustomerFields struct {
+// ListedCustomer: A customer in a list.
+type ListedCustomer struct {
 	// The id of the customer that the sender of the orders uses.
 	ID        string  `json:"id"`
 	Name      *string `json:"name"`
@@ -1238,8 +1267,8 @@ type ChangesMeta struct {
 
 // WebhookList is described by its fields.
 type WebhookList struct {
-	Data []Webhook    `json:"data"`
-	Meta PagePosition `json:"meta"`
+	Data []Webhook `json:"data"`
+	Meta Meta      `json:"meta"`
 }
 
 // Webhook: An endpoint that gets the changes.
@@ -1399,7 +1428,7 @@ type WebhookDeliveryListMeta struct {
 // PlanList is described by its fields.
 type PlanList struct {
 	Data []PlanListed `json:"data"`
-	Meta PagePosition `json:"meta"`
+	Meta Meta         `json:"meta"`
 }
 
 // PlanListed: A plan in a list.
@@ -1442,7 +1471,7 @@ type PlanApplication struct {
 // ImportList is described by its fields.
 type ImportList struct {
 	Data []ImportListed `json:"data"`
-	Meta PagePosition   `json:"meta"`
+	Meta Meta           `json:"meta"`
 }
 
 // ImportListed: An import in a list.
@@ -1687,8 +1716,8 @@ const (
 
 // ImportRowList is described by its fields.
 type ImportRowList struct {
-	Data []ImportRow  `json:"data"`
-	Meta PagePosition `json:"meta"`
+	Data []ImportRow `json:"data"`
+	Meta Meta        `json:"meta"`
 }
 
 // ImportRow: A row of a plan, or an order with its rows. `file` and `line` are those of the first row.
@@ -3141,7 +3170,7 @@ func (c *Client) ReplaceProduct(ctx context.Context, id int64, body NewProduct, 
 // other fields. `quantity` sets the total stock by changing the stock in the product's own warehouse. A new
 // `warehouse_id` moves the stock of the old warehouse to the new one; a `quantity` in the same request applies
 // afterwards. Changes of stock are recorded as stock adjustments.
-func (c *Client) PatchProduct(ctx context.Context, id int64, body ProductFields, options ...RequestOption) (*Product, error) {
+func (c *Client) PatchProduct(ctx context.Context, id int64, body ProductChanges, options ...RequestOption) (*Product, error) {
 	return sendForData[*Product](ctx, c, request{method: "PATCH", path: makePath("/api/products/%s", id), body: body, repeatable: true}, options)
 }
 
@@ -3887,13 +3916,13 @@ func (c *Client) ListCustomers(ctx context.Context, params ListCustomersParams, 
 }
 
 // AllCustomers returns all elements of ListCustomers, and requests the next page when it is needed. It stops after an error.
-func (c *Client) AllCustomers(ctx context.Context, params ListCustomersParams, options ...RequestOption) iter.Seq2[*CustomerFields, error] {
+func (c *Client) AllCustomers(ctx context.Context, params ListCustomersParams, options ...RequestOption) iter.Seq2[*ListedCustomer, error] {
 	if params.Cursor == nil {
 		params.Cursor = new(string)
 	}
-	return func(yield func(*CustomerFields, error) bool) {
+	return func(yield func(*ListedCustomer, error) bool) {
 		params := params // each loop begins again
-		yieldPages(yield, func() ([]CustomerFields, bool, error) {
+		yieldPages(yield, func() ([]ListedCustomer, bool, error) {
 			page, err := c.ListCustomers(ctx, params, options...)
 			if err != nil {
 				return nil, false, err

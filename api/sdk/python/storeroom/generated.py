@@ -245,8 +245,8 @@ class ImageThumbnails(Object):
     width_1200: str
 
 
-class PagePosition(Object):
-    """The position of a page in a list."""
+class Meta(Object):
+    """The position of the page in the list."""
     page: int
     per_page: int
     total: int
@@ -547,6 +547,35 @@ class ProductFields(TypedDict):
 ExportProductsFormat = Literal["csv", "xlsx", "ndjson"] | str
 
 
+class ProductChanges(TypedDict):
+    """The fields of a product to change with PATCH."""
+    sku: NotRequired[str]
+    """Trimmed. Unique in the tenant. Must not contain control characters and must not be `.` or `..`."""
+    name: NotRequired[str]
+    """Trimmed. Must not contain control characters."""
+    description: NotRequired[str | None]
+    """HTML, stored exactly as sent."""
+    price: NotRequired[str | Decimal | int]
+    msrp: NotRequired[str | Decimal | int | None]
+    cost: NotRequired[str | Decimal | int | None]
+    status: NotRequired[Status]
+    """A new product without it is `active`."""
+    condition: NotRequired[Condition]
+    """A new product without it is `new`."""
+    quantity: NotRequired[int]
+    """Units in all warehouses. A new product without it has 0."""
+    reorder_point: NotRequired[int | None]
+    category_id: NotRequired[int | None]
+    seller_id: NotRequired[int | None]
+    warehouse_id: NotRequired[int]
+    """The product's own warehouse. The default is the tenant's default warehouse."""
+    bin_location: NotRequired[str | None]
+    """Must not contain control characters."""
+    upc: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+    """Trimmed. Exact duplicates are removed, and the order is kept. At most 50 different tags."""
+
+
 class NewImage(TypedDict):
     """NewImage."""
     url: str
@@ -654,8 +683,8 @@ AdjustmentReason = Literal["sale", "cancellation", "refund"] | str
 class AdjustmentList(Object):
     """AdjustmentList."""
     data: list[Adjustment]
-    meta: PagePosition
-    _classes = {"data": "Adjustment", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "Adjustment", "meta": "Meta"}
 
 # A later release can add values.
 ListCategoriesSort = Literal["name", "created_at"] | str
@@ -664,8 +693,8 @@ ListCategoriesSort = Literal["name", "created_at"] | str
 class ReferenceList(Object):
     """ReferenceList."""
     data: list[Reference]
-    meta: PagePosition
-    _classes = {"data": "Reference", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "Reference", "meta": "Meta"}
 
 
 class Reference(Object):
@@ -691,8 +720,8 @@ class ReferenceChanges(TypedDict):
 class WarehouseList(Object):
     """WarehouseList."""
     data: list[Warehouse]
-    meta: PagePosition
-    _classes = {"data": "Warehouse", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "Warehouse", "meta": "Meta"}
 
 
 class Warehouse(Object):
@@ -708,8 +737,8 @@ class Warehouse(Object):
 class ChannelList(Object):
     """ChannelList."""
     data: list[Channel]
-    meta: PagePosition
-    _classes = {"data": "Channel", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "Channel", "meta": "Meta"}
 
 
 class Channel(Object):
@@ -1078,14 +1107,14 @@ class Refund(Object):
 
 class CustomerList(Object):
     """CustomerList."""
-    data: list[CustomerFields]
+    data: list[ListedCustomer]
     meta: ListMeta
     """The position of a page, or the position of `cursor`."""
-    _classes = {"data": "CustomerFields", "meta": "ListMeta"}
+    _classes = {"data": "ListedCustomer", "meta": "ListMeta"}
 
 
-class CustomerFields(Object):
-    """The fields of a customer in lists and single customers."""
+class ListedCustomer(Object):
+    """A customer in a list."""
     id: str
     """The id of the customer that the sender of the orders uses."""
     name: str | None
@@ -1178,8 +1207,8 @@ class ChangesMeta(Object):
 class WebhookList(Object):
     """WebhookList."""
     data: list[Webhook]
-    meta: PagePosition
-    _classes = {"data": "Webhook", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "Webhook", "meta": "Meta"}
 
 
 class Webhook(Object):
@@ -1324,8 +1353,8 @@ class WebhookDeliveryListMeta(Object):
 class PlanList(Object):
     """PlanList."""
     data: list[PlanListed]
-    meta: PagePosition
-    _classes = {"data": "PlanListed", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "PlanListed", "meta": "Meta"}
 
 
 class PlanListed(Object):
@@ -1359,8 +1388,8 @@ class PlanApplication(TypedDict):
 class ImportList(Object):
     """ImportList."""
     data: list[ImportListed]
-    meta: PagePosition
-    _classes = {"data": "ImportListed", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "ImportListed", "meta": "Meta"}
 
 
 class ImportListed(Object):
@@ -1562,8 +1591,8 @@ ListImportRowsAction = Literal["created", "updated", "unchanged", "refused", "ig
 class ImportRowList(Object):
     """ImportRowList."""
     data: list[ImportRow]
-    meta: PagePosition
-    _classes = {"data": "ImportRow", "meta": "PagePosition"}
+    meta: Meta
+    _classes = {"data": "ImportRow", "meta": "Meta"}
 
 
 class ImportRow(Object):
@@ -2737,7 +2766,7 @@ class Operations(Transport):
         """
         return self._send_for_data(Product, "PUT", path("/api/products/{id}", id), body=body, repeatable=True, **options)
 
-    def patch_product(self, id: int, body: ProductFields, **options: Unpack[CallOptions]) -> Product:
+    def patch_product(self, id: int, body: ProductChanges, **options: Unpack[CallOptions]) -> Product:
         """Update a product.
 
         Changes only the fields in the request. `null` clears an optional field and returns
@@ -3070,7 +3099,7 @@ class Operations(Transport):
         """
         return self._send_for_body(CustomerList, "GET", "/api/customers", query={"page": page, "per_page": per_page, "cursor": cursor, "search": search}, repeatable=True, **options)
 
-    def all_customers(self, *, page: int | None = None, per_page: int | None = None, cursor: str | None = None, search: str | None = None, **options: Unpack[CallOptions]) -> Iterator[CustomerFields]:
+    def all_customers(self, *, page: int | None = None, per_page: int | None = None, cursor: str | None = None, search: str | None = None, **options: Unpack[CallOptions]) -> Iterator[ListedCustomer]:
         """All elements of list_customers. The next page is requested when it is needed."""
         return self._pages("cursor", cursor, lambda **at: self.list_customers(page=page, per_page=per_page, search=search, **at, **options))
 

@@ -103,8 +103,8 @@ export interface ImageThumbnails {
   "1200": string;
 }
 
-/** The position of a page in a list. */
-export interface PagePosition {
+/** The position of the page in the list. */
+export interface Meta {
   page: number;
   per_page: number;
   /** The exact number of matching objects. */
@@ -397,6 +397,35 @@ export interface ProductFields {
 
 export type ExportProductsFormat = "csv" | "xlsx" | "ndjson" | (string & {});
 
+/** The fields of a product to change with PATCH. */
+export interface ProductChanges {
+  /** Trimmed. Unique in the tenant. Must not contain control characters and must not be `.` or `..`. */
+  sku?: string | undefined;
+  /** Trimmed. Must not contain control characters. */
+  name?: string | undefined;
+  /** HTML, stored exactly as sent. */
+  description?: string | null | undefined;
+  price?: string | undefined;
+  msrp?: string | null | undefined;
+  cost?: string | null | undefined;
+  /** A new product without it is `active`. */
+  status?: Status | undefined;
+  /** A new product without it is `new`. */
+  condition?: Condition | undefined;
+  /** Units in all warehouses. A new product without it has 0. */
+  quantity?: number | undefined;
+  reorder_point?: number | null | undefined;
+  category_id?: number | null | undefined;
+  seller_id?: number | null | undefined;
+  /** The product's own warehouse. The default is the tenant's default warehouse. */
+  warehouse_id?: number | undefined;
+  /** Must not contain control characters. */
+  bin_location?: string | null | undefined;
+  upc?: string | null | undefined;
+  /** Trimmed. Exact duplicates are removed, and the order is kept. At most 50 different tags. */
+  tags?: Array<string> | undefined;
+}
+
 export interface NewImage {
   /** An absolute URL, `http` or `https`, without a user name. */
   url: string;
@@ -492,14 +521,14 @@ export type AdjustmentReason = "sale" | "cancellation" | "refund" | (string & {}
 
 export interface AdjustmentList {
   data: Array<Adjustment>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 export type ListCategoriesSort = "name" | "created_at" | (string & {});
 
 export interface ReferenceList {
   data: Array<Reference>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 /** A category or a seller. */
@@ -524,7 +553,7 @@ export interface ReferenceChanges {
 
 export interface WarehouseList {
   data: Array<Warehouse>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 /** A warehouse. */
@@ -539,7 +568,7 @@ export interface Warehouse {
 
 export interface ChannelList {
   data: Array<Channel>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 /** A sales channel. */
@@ -896,13 +925,13 @@ export interface Refund {
 }
 
 export interface CustomerList {
-  data: Array<CustomerFields>;
+  data: Array<ListedCustomer>;
   /** The position of a page, or the position of `cursor`. */
   meta: ListMeta;
 }
 
-/** The fields of a customer in lists and single customers. */
-export interface CustomerFields {
+/** A customer in a list. */
+export interface ListedCustomer {
   /** The id of the customer that the sender of the orders uses. */
   id: string;
   name: string | null;
@@ -989,7 +1018,7 @@ export interface ChangesMeta {
 
 export interface WebhookList {
   data: Array<Webhook>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 /** An endpoint that gets the changes. */
@@ -1130,7 +1159,7 @@ export interface WebhookDeliveryListMeta {
 
 export interface PlanList {
   data: Array<PlanListed>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 /** A plan in a list. */
@@ -1162,7 +1191,7 @@ export interface PlanApplication {
 
 export interface ImportList {
   data: Array<ImportListed>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 /** An import in a list. */
@@ -1356,7 +1385,7 @@ export type ListImportRowsAction = "created" | "updated" | "unchanged" | "refuse
 
 export interface ImportRowList {
   data: Array<ImportRow>;
-  meta: PagePosition;
+  meta: Meta;
 }
 
 /** A row of a plan, or an order with its rows. `file` and `line` are those of the first row. */
@@ -3148,7 +3177,7 @@ export class Operations extends Transport {
    * `warehouse_id` moves the stock of the old warehouse to the new one; a `quantity` in the same request applies
    * afterwards. Changes of stock are recorded as stock adjustments.
    */
-  patchProduct(id: number, body: ProductFields, options?: CallOptions): Promise<Product> {
+  patchProduct(id: number, body: ProductChanges, options?: CallOptions): Promise<Product> {
     return this.sendForData("PATCH", path`/api/products/${id}`, { body, repeatable: true }, options);
   }
 
@@ -3554,7 +3583,7 @@ export class Operations extends Transport {
   }
 
   /** All elements of {@link Operations.listCustomers}. The next page is requested when it is needed. */
-  allCustomers(params: ListCustomersParams = {}, options?: CallOptions): AsyncGenerator<CustomerFields, void, undefined> {
+  allCustomers(params: ListCustomersParams = {}, options?: CallOptions): AsyncGenerator<ListedCustomer, void, undefined> {
     return this.pages("cursor", params.cursor, (cursor) => this.listCustomers({ ...params, cursor }, options));
   }
 
