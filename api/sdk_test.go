@@ -301,9 +301,8 @@ func (f *faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case "cut": // the response ends before its end
 		sendPart(w, forward())
-	case "twice": // a network delivers the request, and its response, twice
-		forward()
-		sendTwice(w, forward())
+	case "twice": // the network delivers the request twice, and the client gets both responses
+		sendBoth(w, forward(), forward())
 	}
 }
 
@@ -321,25 +320,27 @@ func sendPart(w http.ResponseWriter, response *httptest.ResponseRecorder) {
 	panic(http.ErrAbortHandler)
 }
 
-// sendTwice writes a response twice to a connection that stays open for the next request.
-func sendTwice(w http.ResponseWriter, response *httptest.ResponseRecorder) {
+// sendBoth writes two responses to a connection that stays open for the next request.
+func sendBoth(w http.ResponseWriter, responses ...*httptest.ResponseRecorder) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(err)
 	}
 	defer conn.Close()
-	var b bytes.Buffer
-	header := response.Header().Clone()
-	header.Set("Content-Length", strconv.Itoa(response.Body.Len()))
-	header.Del("Transfer-Encoding")
-	for range 2 {
+	for _, response := range responses {
+		var b bytes.Buffer
+		header := response.Header().Clone()
+		header.Del("Transfer-Encoding")
+		if response.Code != http.StatusNoContent {
+			header.Set("Content-Length", strconv.Itoa(response.Body.Len()))
+		}
 		fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", response.Code, http.StatusText(response.Code))
 		_ = header.Write(&b)
 		b.WriteString("\r\n")
 		b.Write(response.Body.Bytes())
+		_, _ = conn.Write(b.Bytes())
 	}
 	_ = conn.SetDeadline(time.Now().Add(200 * time.Millisecond))
-	_, _ = conn.Write(b.Bytes())
 	_, _ = conn.Read(make([]byte, 1)) // until the client sends another request or closes the connection
 }
 
