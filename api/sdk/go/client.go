@@ -211,9 +211,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (c *Client) attempt(
 	ctx context.Context, r request, body []byte, contentType string, number int, read func(context.Context, *http.Response) error,
 ) error {
-	limited, cancel := context.WithCancel(ctx)
-	timer := time.AfterFunc(c.timeout, cancel)
+	limited, stop := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(c.timeout, func() { stop(fmt.Errorf("the attempt took longer than %s", c.timeout)) })
 	defer timer.Stop()
+	cancel := func() { stop(context.Canceled) }
 	httpRequest, err := http.NewRequestWithContext(limited, r.method, c.baseURL+r.path, bytes.NewReader(body))
 	if err != nil {
 		cancel()
