@@ -172,7 +172,7 @@ type sdkTest struct {
 
 func newSDKTest(t *testing.T) sdkTest {
 	t.Helper()
-	return sdkTest{testAPI: newAPI(t), folder: t.TempDir(), environment: os.Environ()}
+	return sdkTest{testAPI: newImportAPI(t), folder: t.TempDir(), environment: os.Environ()}
 }
 
 func (s sdkTest) write(t *testing.T, name, content string) {
