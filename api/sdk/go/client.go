@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +36,8 @@ type Client struct {
 	timeout    time.Duration
 	retries    int
 	sleep      func(context.Context, time.Duration) error
+	name       string // begins the X-Request-Id of each request
+	sent       atomic.Int64
 }
 
 // Option changes a Client.
@@ -61,7 +64,7 @@ func New(address, key string, options ...Option) *Client {
 		baseURL: strings.TrimRight(address, "/"), key: key,
 		httpClient: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		userAgent:  fmt.Sprintf("storeroom-go/%s (%s; %s/%s)", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH),
-		timeout:    time.Minute, retries: 4, sleep: sleep,
+		timeout:    time.Minute, retries: 4, sleep: sleep, name: rand.Text()[:16] + "-",
 	}
 	for _, option := range options {
 		option(c)
@@ -221,6 +224,7 @@ func (c *Client) attempt(
 		return err
 	}
 	httpRequest.URL.RawQuery = r.query.Encode()
+	httpRequest.Header.Set("X-Request-Id", c.name+strconv.FormatInt(c.sent.Add(1), 10))
 	for name, values := range r.header {
 		httpRequest.Header[name] = values
 	}
@@ -238,6 +242,11 @@ func (c *Client) attempt(
 		return fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
 	resp.Body = &canceller{resp.Body, cancel}
+	// The network can deliver a response twice. The service returns the id of the request.
+	if id := resp.Header.Get("X-Request-Id"); strings.HasPrefix(id, c.name) && id != httpRequest.Header.Get("X-Request-Id") {
+		resp.Body.Close()
+		return fmt.Errorf("%s %s: the response is that of another request", r.method, r.path)
+	}
 	if r.response != nil {
 		*r.response = Response{
 			Status: resp.StatusCode, Header: resp.Header, RequestID: resp.Header.Get("X-Request-Id"),

@@ -75,7 +75,7 @@ for change in client.follow_changes(feed.cursor, ["order"]):
     seen.append(storeroom.Order(change.data).number)
     if seen[-1] == "F-twice":
         break
-assert seen[0] == "F-limited" and len(seen) >= 6, seen
+assert {"F-limited", "F-cut"} <= set(seen), seen
 
 # Webhooks.
 message = json.loads(os.environ["WEBHOOK"])

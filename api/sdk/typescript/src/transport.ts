@@ -66,6 +66,9 @@ export function path(parts: TemplateStringsArray, ...values: Array<string | numb
 export class Transport {
   readonly #options: ClientOptions;
   readonly #headers: Record<string, string>;
+  /** Begins the X-Request-Id of each request. */
+  readonly #name = crypto.randomUUID() + "-";
+  #sent = 0;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -171,8 +174,17 @@ export class Transport {
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(new Error("The attempt took too long.")), this.#options.timeout ?? 60_000);
     const signal = options?.signal ? AbortSignal.any([limit.signal, options.signal]) : limit.signal;
+    const id = this.#name + ++this.#sent;
+    const headers = new Headers({ "X-Request-Id": id });
+    new Headers(request.headers).forEach((value, name) => headers.set(name, value));
     try {
-      const response = await (this.#options.fetch ?? fetch)(url, { ...request, signal });
+      const response = await (this.#options.fetch ?? fetch)(url, { ...request, headers, signal });
+      // The network can deliver a response twice. The service returns the id of the request.
+      const answered = response.headers.get("X-Request-Id");
+      if (answered?.startsWith(this.#name) && answered !== id) {
+        await response.body?.cancel();
+        throw new Error("the response is that of another request");
+      }
       options?.onResponse?.({
         status: response.status, headers: response.headers, requestId: response.headers.get("X-Request-Id"),
         replayed: response.headers.get("Idempotent-Replayed") === "true", attempts: attempt,

@@ -71,8 +71,7 @@ for await (const change of client.followChanges(first.cursor, ["order"])) {
   seen.push(number);
   if (number === "F-twice") break;
 }
-assert.equal(seen[0], "F-limited");
-assert.ok(seen.length >= 6);
+assert.ok(seen.includes("F-limited") && seen.includes("F-cut"));
 
 // Webhooks.
 const { secret, headers, body } = JSON.parse(process.env.WEBHOOK!);
