@@ -296,7 +296,7 @@ func TestTheNumberingSystemOfABrowserIsIgnored(t *testing.T) {
 		go func() {
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 			r.Header.Set("Accept-Language", accepted)
-			f, _ := newFormatter(r, nil) // fails only for the time zone of a tenant
+			f, _ := newFormatter(r, "", nil) // fails only for the time zone of a tenant
 			done <- f.Money(123456)
 		}()
 		select {

@@ -13,6 +13,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -24,6 +25,10 @@ type Filter struct {
 	Status   string // placed or cancelled
 	From     time.Time
 	Before   time.Time
+	// ProductID selects the orders with an item of this product.
+	ProductID *int64
+	// RefundedFrom and RefundedBefore select the orders with a refund that was made at such a time.
+	RefundedFrom, RefundedBefore time.Time
 	// UpdatedSince is the time of the last change: the order, its last refund or its
 	// cancellation was stored.
 	UpdatedSince time.Time
@@ -161,9 +166,32 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 	if !f.Before.IsZero() {
 		q.Where("o.placed_at < %s", f.Before)
 	}
-	q.inOrder = found == "" && f.Customer == "" && (f.Order.By != "number" || !f.hasDays() && f.Status != "cancelled")
+	if f.ProductID != nil {
+		q.Where(`o.id = any(array(
+       select i.order_id
+         from order_items i
+        where i.tenant_id = $1
+          and i.sold_id = any(array(select id from sold_products where tenant_id = $1 and product_id = %s))
+       ))`, *f.ProductID)
+	}
+	if f.isRefunded() {
+		refunded := ""
+		if !f.RefundedFrom.IsZero() {
+			refunded += " and r.refunded_at >= " + q.Arg(f.RefundedFrom)
+		}
+		if !f.RefundedBefore.IsZero() {
+			refunded += " and r.refunded_at < " + q.Arg(f.RefundedBefore)
+		}
+		q.Where(`o.id = any(array(select r.order_id from refunds r where r.tenant_id = $1` + refunded + `))`)
+	}
+	q.inOrder = found == "" && f.Customer == "" && !f.isBehind() && (f.Order.By != "number" || !f.hasDays() && f.Status != "cancelled")
 	return q
 }
+
+func (f Filter) isRefunded() bool { return !f.RefundedFrom.IsZero() || !f.RefundedBefore.IsZero() }
+
+// isBehind reports whether items or refunds select the orders.
+func (f Filter) isBehind() bool { return f.ProductID != nil || f.isRefunded() }
 
 func (f Filter) hasDays() bool { return !f.From.IsZero() || !f.Before.IsZero() }
 
@@ -201,7 +229,7 @@ func (f Filter) count(q *orderQuery) string {
 	}
 	cancelled := of("cancelled")
 	all, placed := of(""), of("")+" -"+cancelled
-	if f.Customer == "" && q.from == "orders o" && !f.hasDays() {
+	if f.Customer == "" && q.from == "orders o" && !f.hasDays() && !f.isBehind() {
 		placed = `
        (select coalesce(sum(orders), 0)::bigint
           from sales_rollups
@@ -210,6 +238,41 @@ func (f Filter) count(q *orderQuery) string {
 	}
 	return `
 select` + map[string]string{"": all, "placed": placed, "cancelled": cancelled}[f.Status] + ` as count`
+}
+
+// OrderSums are sums of orders without those that are cancelled.
+type OrderSums struct {
+	Orders   int64
+	Total    money.Cents // with tax and shipping
+	Refunded money.Cents
+}
+
+// Sums adds up the orders of all pages of a list. It reads each of them, so the caller limits their number.
+func (s *Store) Sums(ctx context.Context, tenant tenancy.ID, f Filter) (sums OrderSums, err error) {
+	f.Search = strings.TrimSpace(f.Search)
+	if f.Status == "cancelled" {
+		return sums, nil
+	}
+	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
+		s := s.On(d)
+		if err := s.findNumbers(ctx, tenant, &f); err != nil {
+			return err
+		}
+		q := f.query(tenant)
+		sums, err = db.One[OrderSums](ctx, s.db, tenant, `
+select count(*) as orders, coalesce(sum(f.revenue + f.tax + f.shipping), 0)::bigint as total,
+       coalesce(sum(r.amount), 0)::bigint as refunded
+  from (
+       select o.id`+paging.Indent(q.ofStatus(f, "placed"))+`
+       ) o
+ cross join lateral (select * from orders where tenant_id = $1 and id = o.id limit 1) f
+ cross join lateral (select sum(amount) as amount from refunds where tenant_id = $1 and order_id = o.id) r`, q.Args...)
+		return err
+	})
+	if err != nil {
+		return sums, fmt.Errorf("add up orders: %w", err)
+	}
+	return sums, nil
 }
 
 // page returns the query of a page. The offset of 0 keeps PostgreSQL from reading all orders in the
