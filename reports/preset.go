@@ -8,10 +8,11 @@ var Presets = []string{
 	"this_month", "last_month", "this_quarter", "this_year", "last_year",
 }
 
-// Periods are the names of which pages offer a choice. Preset accepts them too. Weeks begin on Monday.
+// Periods are the names of which pages offer a choice, the most common ones first. Preset accepts them too. Weeks begin
+// on Monday.
 var Periods = []string{
-	"today", "yesterday", "this_week", "last_week", "this_month", "last_month", "this_quarter", "last_quarter",
-	"this_year", "last_year", "last_7_days", "last_30_days", "last_90_days",
+	"today", "this_week", "this_month", "last_month", "this_quarter", "last_quarter", "this_year",
+	"yesterday", "last_week", "last_year", "last_7_days", "last_30_days", "last_90_days",
 }
 
 // Preset returns the named range of days, seen from today. The last days include today, and a month,

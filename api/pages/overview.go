@@ -24,6 +24,8 @@ const (
 	// A longer range has a bar for each week or, with too many weeks, for each month.
 	maxDayBars, maxWeekBars = 45, 26
 	overviewProducts        = 10
+	// commonPeriods is how many periods the page shows before the others.
+	commonPeriods = 7
 )
 
 // rangeForm is the period picker. It is in the URL, so that a page can be linked.
@@ -319,13 +321,14 @@ func (p *Handler) downloadOverview(w http.ResponseWriter, r *http.Request, u use
 		summary, err := p.Reports.On(u.db).Summary(ctx, *u.Tenant, reports.SummaryQuery{
 			Range: selected, Channel: form.Channel, Compare: form.Compare, Until: compareUntil(selected, now, u.Format.zone),
 		})
+		sheets := export.Summary(summary, u.Tenant.Currency)
 		if form.Channel != "" {
-			return export.Summary(summary, u.Tenant.Currency), err
+			return named(sheets, u.Format), err
 		}
 		products := export.Products(func(write func(reports.ProductSums) error) error {
 			return p.Reports.On(u.db).WalkProducts(ctx, *u.Tenant, reports.ProductsQuery{Range: selected}, write)
 		})
-		return append(export.Summary(summary, u.Tenant.Currency), products), err
+		return named(append(sheets, products), u.Format), err
 	})
 	if err != nil {
 		return err
@@ -349,6 +352,14 @@ func figuresByName() map[string]reports.Column {
 		figures[c.Name] = c
 	}
 	return figures
+}
+
+// named returns sheets with names in the language of the person.
+func named(sheets []export.Sheet, f formatter) []export.Sheet {
+	for i := range sheets {
+		sheets[i] = sheets[i].Named(f.Column)
+	}
+	return sheets
 }
 
 func tiles(s reports.Summary, f formatter) []tile {
@@ -487,6 +498,20 @@ func (o *overviewPage) newChart(total reports.Sums) chart.Chart {
 	c.Description = f.T("%[2]s of revenue in %[1]d bars, in front of the revenue of %[3]s. The table has the same figures.",
 		len(o.Rows), amount, compared)
 	return c
+}
+
+// Common are the periods that the page shows first, with the selected one.
+func (o overviewPage) Common() []string {
+	common := reports.Periods[:commonPeriods]
+	if i := slices.Index(reports.Periods, o.Period); i >= commonPeriods {
+		return append(slices.Clone(common), o.Period)
+	}
+	return common
+}
+
+// Others are the other periods.
+func (o overviewPage) Others() []string {
+	return slices.DeleteFunc(slices.Clone(reports.Periods[commonPeriods:]), func(p string) bool { return p == o.Period })
 }
 
 // ComparedRange is the range that the period is compared with.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/api/pages/words"
-	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -66,7 +65,6 @@ var functions = template.FuncMap{
 	"errorList":  errorList,
 	"options":    func(field string) []option { return options[field] },
 	"contains":   slices.Contains[[]string],
-	"periods":    func() []string { return reports.Periods },
 	"path":       url.PathEscape,
 	"languages":  func() []words.Language { return words.Languages },
 
@@ -128,8 +126,17 @@ func (d layoutData) H(text string, values ...any) template.HTML {
 // Word translates a word that the database has in lower case, such as a role or a status.
 func (d layoutData) Word(word any) string { return d.User.Format.Word(word) }
 
-// Path returns the path of a page of the tenant.
-func (d layoutData) Path(page ...any) string { return d.User.path("/" + fmt.Sprint(page...)) }
+// Path returns the path of a page of the tenant, which is joined from parts.
+func (d layoutData) Path(parts ...any) string {
+	var page strings.Builder
+	for _, part := range parts {
+		if id, isPointer := part.(*int64); isPointer {
+			part = *id
+		}
+		fmt.Fprint(&page, part)
+	}
+	return d.User.path("/" + page.String())
+}
 
 // In reports whether the name of the page starts with one of the sections, which | separates.
 func (d layoutData) In(sections string) bool {

@@ -256,7 +256,7 @@ func samples() map[string][]any {
 			webhookPage{Webhook: failing},
 			webhookPage{hook, invalid, []webhooks.Delivery{refused, lost}, "?before=9", &lost, "after", "A"},
 		},
-		"usage": {usagePage{}, usagePage{All: []keys.Key{key}}, full, one},
+		"usage": {usagePage{format: format}, usagePage{format: format, All: []keys.Key{key}}, full, one},
 		"start": {startPage{}, startPage{[]keys.Key{key, rolled}, key}},
 		"tenants": {
 			[]people.Membership(nil),

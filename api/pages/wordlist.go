@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -56,6 +57,20 @@ func (f formatter) Word(word any) string {
 		return f.T(text)
 	}
 	return title(strings.ReplaceAll(name, "_", " "))
+}
+
+// Column returns the name of a column or of a figure of a file in words.
+func (f formatter) Column(name string) string {
+	if text, known := words.Column(name); known {
+		return f.T(text)
+	}
+	if of, found := strings.CutSuffix(name, "_change_percent"); found {
+		return f.T("%s, change in %%", f.Column(of))
+	}
+	if of, found := strings.CutPrefix(name, "compared_"); found {
+		return f.T("%s, compared", f.Column(of))
+	}
+	return name
 }
 
 // foreign are texts of other packages that pages show with Sentence. Numbers and quoted values are %s.

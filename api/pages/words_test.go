@@ -77,6 +77,9 @@ func textsOf(t *testing.T) map[string]string {
 	for _, text := range foreign {
 		texts[text] = "foreign"
 	}
+	for _, text := range words.ColumnTexts() {
+		texts[text] = "columns"
+	}
 	return texts
 }
 
