@@ -281,8 +281,8 @@ func (o *overviewPage) sentence(s reports.Summary, now time.Time) string {
 	}
 	compared := map[reports.Comparison]string{
 		reports.PreviousYear:        mark("the same days last year"),
-		reports.PreviousYearWeekday: mark("the same weekdays a year earlier"),
-		reports.PreviousPeriod:      mark("the previous period"),
+		reports.PreviousYearWeekday: mark("the same weekdays last year"),
+		reports.PreviousPeriod:      mark("the period before"),
 	}[o.Compare]
 	return f.T("%[2]s: %[3]s net from %[1]d orders, %[4]s on %[5]s.",
 		total.Orders, o.periodName(now), amount, f.Change(change), f.T(compared))

@@ -74,7 +74,7 @@ func TestAnImportInTheBrowser(t *testing.T) {
 	b.fill("Channel of all orders", "")
 	b.press("Read the files again")
 	b.await("Nothing has been written yet")
-	b.wantText("2026-04", "24.00", "Download the refused rows", "must be a whole number")
+	b.wantText("Apr 2026", "24.00", "Download the refused rows", "must be a whole number")
 	b.check("import-plan")
 	b.press("Import 2 rows")
 	b.await("You can undo this import until")

@@ -26,6 +26,9 @@ func TestTour(t *testing.T) {
 	if _, err := demo.LoadSales(t.Context(), sales.New(s.DB), s.tenant.ID, time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	if language := os.Getenv("TOUR_LANGUAGE"); language != "" {
+		s.exec(t, `update users set language = $1`, language)
+	}
 	b := s.newTab(t)
 	b.signIn(owner)
 	b.mustOpen(s.page("orders") + "?status=refunded")
@@ -39,6 +42,7 @@ func TestTour(t *testing.T) {
 		"orders": s.page("orders"), "order": order, "products": s.page("products"), "product": product,
 		"customers": s.page("customers"), "customer": customer, "plans": s.page("plans"), "imports": s.page("imports"),
 		"keys": s.page("keys"), "usage": s.page("usage"), "members": s.page("members"), "account": s.page("account"),
+		"overview-empty": s.page("overview") + "?period=yesterday&channel=none", "sign-in": "/settings/sign-in?language=fr",
 		"audit": s.page("audit"), "help": s.page("help"), "missing": s.page("nothing"), "start": s.page("start"),
 	}
 	for name, path := range pages {
