@@ -202,7 +202,7 @@ func TestTheOverviewAsAWorkbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer book.Close()
-	if got := fmt.Sprint(book.GetSheetList()); got != "[Summary Daily Channels Comparison Products]" {
+	if got := fmt.Sprint(book.GetSheetList()); got != "[Summary Days Shops Comparison Products]" {
 		t.Errorf("sheets = %s", got)
 	}
 	rows, err := book.GetRows("Products")

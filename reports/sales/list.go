@@ -152,6 +152,18 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 	if found != "" {
 		q.from = "(" + found + "\n       ) o"
 	}
+	switch behind := q.behind(f); {
+	case behind == "":
+	case found == "":
+		q.from = `(
+       select o.*
+         from unnest(array(` + behind + `
+              )) found (id)
+        cross join lateral (select * from orders where tenant_id = $1 and id = found.id limit 1) o
+       ) o`
+	default: // a search finds few orders
+		q.Where("o.id = any(array(" + behind + "\n       ))")
+	}
 	if f.Channel != "" {
 		channel := q.Arg(f.Channel)
 		q.channel = "\n   and channel = " + channel
@@ -166,26 +178,38 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 	if !f.Before.IsZero() {
 		q.Where("o.placed_at < %s", f.Before)
 	}
-	if f.ProductID != nil {
-		q.Where(`o.id = any(array(
-       select i.order_id
-         from order_items i
-        where i.tenant_id = $1
-          and i.sold_id = any(array(select id from sold_products where tenant_id = $1 and product_id = %s))
-       ))`, *f.ProductID)
-	}
-	if f.isRefunded() {
-		refunded := ""
-		if !f.RefundedFrom.IsZero() {
-			refunded += " and r.refunded_at >= " + q.Arg(f.RefundedFrom)
-		}
-		if !f.RefundedBefore.IsZero() {
-			refunded += " and r.refunded_at < " + q.Arg(f.RefundedBefore)
-		}
-		q.Where(`o.id = any(array(select r.order_id from refunds r where r.tenant_id = $1` + refunded + `))`)
-	}
 	q.inOrder = found == "" && f.Customer == "" && !f.isBehind() && (f.Order.By != "number" || !f.hasDays() && f.Status != "cancelled")
 	return q
+}
+
+// behind returns the query for the ids of the orders that items or refunds select, or "".
+func (q *orderQuery) behind(f Filter) string {
+	var queries []string
+	if f.ProductID != nil {
+		queries = append(queries, `
+              select i.order_id
+                from unnest(array(
+                     select id from sold_products where tenant_id = $1 and product_id = `+q.Arg(*f.ProductID)+`
+                     )) sold (id)
+               cross join lateral (select order_id from order_items where tenant_id = $1 and sold_id = sold.id offset 0) i`)
+	}
+	if f.isRefunded() {
+		refunds := "\n              select order_id from refunds where tenant_id = $1"
+		if !f.RefundedFrom.IsZero() {
+			refunds += " and refunded_at >= " + q.Arg(f.RefundedFrom)
+		}
+		if !f.RefundedBefore.IsZero() {
+			refunds += " and refunded_at < " + q.Arg(f.RefundedBefore)
+		}
+		queries = append(queries, refunds)
+	}
+	if len(queries) == 0 {
+		return ""
+	}
+	return `
+              select distinct order_id
+                from (` + strings.Join(queries, "\n              intersect") + `
+                ) b`
 }
 
 func (f Filter) isRefunded() bool { return !f.RefundedFrom.IsZero() || !f.RefundedBefore.IsZero() }
@@ -229,7 +253,7 @@ func (f Filter) count(q *orderQuery) string {
 	}
 	cancelled := of("cancelled")
 	all, placed := of(""), of("")+" -"+cancelled
-	if f.Customer == "" && q.from == "orders o" && !f.hasDays() && !f.isBehind() {
+	if f.Customer == "" && q.from == "orders o" && !f.hasDays() {
 		placed = `
        (select coalesce(sum(orders), 0)::bigint
           from sales_rollups
