@@ -129,6 +129,16 @@ func TestTheListOfOrdersHasASum(t *testing.T) {
 	s.mustSell(t, many...)
 	mustHave(t, s.mustGet(t, cookie, "/orders?page=2", "en"), "53 orders 1,800.00 −40.00 without cancelled")
 	mustHave(t, s.mustGet(t, cookie, "/orders?search=M1&page=1", "en"), "50 orders 100.00 ")
+	files := 0
+	for _, name := range []string{"settings.css", "settings.js", "icon.svg"} {
+		files += len(s.get(t, "", "/settings/static/"+name, http.StatusOK).body)
+	}
+	for _, path := range []string{"/orders", "/overview?from=2026-01-01&to=2026-06-30", "/products"} {
+		body := s.get(t, cookie, s.path(path), http.StatusOK).body
+		if weight := len(body) + files; weight > 100<<10 {
+			t.Errorf("%s and its files have %d bytes, want at most 100 KB", path, weight)
+		}
+	}
 }
 
 func TestAnOrderIsAReceipt(t *testing.T) {
