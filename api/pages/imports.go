@@ -308,7 +308,7 @@ var fieldNames = map[string]string{
 	"tax_total": mark("Tax of the order"), "shipping_total": mark("Shipping of the order"), "tax": mark("Tax"),
 	"shipping": mark("Shipping"), "refund": mark("Refunded amount"), "refunded_at": mark("Date of the refund"),
 	"amount": mark("Amount"), "reference": mark("Reference"), "cancelled_at": mark("Date of the cancellation"),
-	"label": mark("Name"), "takes_stock": mark("Takes stock"), "email": mark("E-mail"), "restock": mark("Restocked"),
+	"currency": mark("Currency"), "label": mark("Name"), "takes_stock": mark("Takes stock"), "email": mark("E-mail"), "restock": mark("Restocked"),
 }
 
 // Field returns a field of a product or an order in words.

@@ -3,8 +3,12 @@
 //
 // One table lists every route with the role that it requires. The URL of a tenant's page contains the tenant's slug.
 // Users who are not members get the same 404 as for a tenant that does not exist. All pages work without JavaScript:
-// the only script copies text, clears secrets when the page is left, shows progress and uploads dropped files. Pages
-// contain no inline scripts or styles, so the Content-Security-Policy allows only files of this package.
+// the only script copies text, clears secrets when the page is left, shows progress, uploads dropped files and has keys of
+// the keyboard. Pages contain no inline scripts or styles, so the Content-Security-Policy allows only files of this
+// package.
+//
+// Texts are English in templates and Go, and package words has them in other languages. What several pages show is a
+// component in templates/components, and static/settings.css begins with the tokens of its design.
 package pages
 
 import (

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -19,6 +20,12 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/storeroom/storeroom/api/pages/words"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
 // textsOf returns all texts that are translated, with the place of one of their uses.
@@ -308,6 +315,59 @@ func checkAttributes(t *testing.T, name string, token html.Token) {
 	for _, a := range token.Attr {
 		if slices.Contains([]string{"title", "aria-label", "placeholder", "alt", "data-label"}, a.Key) && hasWords(a.Val) {
 			t.Errorf("%s has the attribute %s=%q, which is not translated", name, a.Key, a.Val)
+		}
+	}
+}
+
+func TestWordsOfTheDatabaseHaveATextInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	all := slices.Concat(feed.Types, catalog.Statuses, catalog.AdjustmentTypes, reports.Periods, reports.Presets,
+		[]string{"clerk", "accountant", "sale", "cancellation", "refund", "day", "week", "month", refunded, "partly refunded"})
+	for _, role := range []people.Role{people.Owner, people.Admin, people.Viewer} {
+		all = append(all, string(role))
+	}
+	for _, status := range []keys.Status{keys.Live, keys.Rolled, keys.Expired, keys.Revoked} {
+		all = append(all, string(status))
+	}
+	for _, plan := range []tenants.Plan{tenants.Standard, tenants.Professional, tenants.Enterprise} {
+		all = append(all, string(plan))
+	}
+	for _, kind := range importKinds {
+		all = append(all, string(kind))
+	}
+	for _, action := range importActions {
+		all = append(all, string(action))
+	}
+	for _, word := range all {
+		if _, known := wordTexts[word]; !known {
+			t.Errorf("%q has no text", word)
+		}
+	}
+	for _, field := range mappingFields() {
+		if _, known := fieldNames[field]; !known {
+			t.Errorf("the field %q has no text", field)
+		}
+	}
+	for _, c := range slices.Concat(reports.Figures, reports.SummaryColumns, reports.DayColumns, reports.ProductColumns) {
+		if _, known := words.Column(c.Name); !known {
+			t.Errorf("the figure %q has no text", c.Name)
+		}
+	}
+}
+
+func TestSentencesOfOtherPackagesKeepTheirValues(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest("GET", "/?language=de", nil)
+	f := visitorFormat(r)
+	for text, want := range map[string]string{
+		"The password must have 12 to 128 characters.": "Das Passwort muss 12 bis 128 Zeichen haben.",
+		`"2,5" must be a whole number`:                 `"2,5" muss eine ganze Zahl sein`,
+		"12,345 of 20,000 records are used":            "12,345 von 20,000 Datensätzen sind belegt",
+		"100 % of something new":                       "100 % of something new",
+		"":                                             "",
+	} {
+		if got := f.Sentence(text); got != want {
+			t.Errorf("Sentence(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (b *tab) checkViewports(name string) {
 // widest returns the elements that exceed the width.
 func (b *tab) widest(width int64) string {
 	return evaluate[string](b, fmt.Sprintf(`[...document.querySelectorAll("body *")]
-		.filter(e => e.getBoundingClientRect().right > %d)
+		.filter(e => e.getBoundingClientRect().right > %d && !e.closest(".chips, .segments"))
 		.map(e => e.outerHTML.slice(0, 100)).join(" | ")`, width))
 }
 
@@ -117,7 +117,7 @@ func (b *tab) tabProblems(name string) (problems []string) {
 	}
 	type controls struct{ Count, Dates int }
 	all := evaluate[controls](b, `(() => {
-		const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")]
+		const all = [...document.querySelectorAll("a[href]:not([tabindex='-1']), button, input:not([type=hidden]), select, summary")]
 			.filter(e => e.checkVisibility() && !(e.type === "radio" && !e.checked));
 		removeEventListener("focusin", window.record);
 		window.stops = [];
