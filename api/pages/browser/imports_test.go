@@ -59,7 +59,7 @@ func TestAnImportInTheBrowser(t *testing.T) {
 	b.wantText("03/04/2026", "Day, month, year")
 	b.check("import-question")
 	b.do(chromedp.Click(`[value=dmy]`))
-	b.fill("Channel of all orders", "Web Shop")
+	b.fill("Shop of all orders", "Web Shop")
 	b.do(chromedp.SetValue(`//main//select[@id=//label[normalize-space()="Product"]/@for]`, ""))
 	b.press("Read the files again")
 	b.wantText("The channel must be 1 to 50 lower-case letters")
@@ -71,7 +71,7 @@ func TestAnImportInTheBrowser(t *testing.T) {
 		t.Errorf("the form with the error has the values %q", filled)
 	}
 	b.do(chromedp.SetValue(`//main//select[@id=//label[normalize-space()="Product"]/@for]`, "name"))
-	b.fill("Channel of all orders", "")
+	b.fill("Shop of all orders", "")
 	b.press("Read the files again")
 	b.await("Nothing has been written yet")
 	b.wantText("Apr 2026", "24.00", "Download the refused rows", "must be a whole number")
