@@ -412,8 +412,7 @@ func TestATenantCannotDeleteTheFilesOfAnother(t *testing.T) {
 	d := dbtest.New(t)
 	hostile, victim := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
 	old := rand.Text() + ".jpg" // as an earlier release names it
-	if _, err := d.MustSuperAt(t, victim).Exec(
-		t.Context(), `insert into old_media (tenant_id, file) values ($1, $2)`, victim, old); err != nil {
+	if err := Reserve(t.Context(), d.DB, victim, old); err != nil {
 		t.Fatal(err)
 	}
 	file := newFile(victim, "png")
