@@ -141,7 +141,9 @@ func (s *Server) releaseFile(ctx context.Context, tenant tenancy.ID, file string
 
 // decodeUpload decodes the part "file" of the body, and writes the pictures to a buffer. The request already holds the
 // place for decoding while it parses the body.
-func (s *Server) decodeUpload(r *http.Request, boundary string, buffer *spool.Spool) (picture media.Processed, err error) {
+func (s *Server) decodeUpload(
+	r *http.Request, boundary string, buffer *spool.Spool,
+) (picture media.Processed, err error) {
 	release, err := stateOf(r).ticket.Take(r.Context(), limits.Pictures, 1)
 	if err != nil {
 		return picture, err

@@ -150,9 +150,13 @@ func oneByOne(script string, send runScript) error {
 		var before, after []string
 		switch {
 		case strings.HasSuffix(statement, "set local role storeroom_search"):
-			before = []string{"set local citus.propagate_set_commands = 'none'", "set local citus.enable_ddl_propagation = off"}
+			before = []string{
+				"set local citus.propagate_set_commands = 'none'", "set local citus.enable_ddl_propagation = off",
+			}
 		case strings.HasSuffix(statement, "set local role storeroom_owner"):
-			after = []string{"set local citus.enable_ddl_propagation = on", "set local citus.propagate_set_commands = 'local'"}
+			after = []string{
+				"set local citus.enable_ddl_propagation = on", "set local citus.propagate_set_commands = 'local'",
+			}
 		}
 		for _, part := range slices.Concat(before, []string{statement}, after) {
 			if err := send(part); err != nil {

@@ -66,7 +66,8 @@ func central(t Task) Task {
 	return t
 }
 
-// Run does the work of all tenants that is due. It continues with the next tenant after an error, and returns the errors.
+// Run does the work of all tenants that is due. After an error it continues with the next tenant. It returns the
+// errors.
 func (t Task) Run(ctx context.Context, pool *db.DB) error {
 	if t.Central {
 		return t.runCentral(ctx, pool.Central())
@@ -125,7 +126,9 @@ type batch struct{ Changed int }
 
 // call calls the function once, for a tenant or for the one with work that it finds. It returns nothing if the tenant
 // cannot be visited or is not due, or if no tenant is.
-func (t Task) call(ctx context.Context, part *db.DB, tenant tenancy.ID, timeout time.Duration) (found []batch, err error) {
+func (t Task) call(
+	ctx context.Context, part *db.DB, tenant tenancy.ID, timeout time.Duration,
+) (found []batch, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = part.RunWithoutTenant(ctx, func(b *pgx.Batch) {

@@ -117,7 +117,8 @@ func (s *Store) claim(ctx context.Context, tenant tenancy.ID) (c *claim, again t
 				)
 				select id, delivered_to, attempts > 0 as has_failed, id not in (select id from free) as is_locked,
 				       next_attempt_at - clock_timestamp() as next, maker_expires_at - clock_timestamp() as maker_end,
-				       greatest(lease_until - clock_timestamp(), '0') as lease_end, clock_timestamp() - updated_at as changed
+				       greatest(lease_until - clock_timestamp(), '0') as lease_end,
+				       clock_timestamp() - updated_at as changed
 				  from webhooks
 				 where tenant_id = $1 and state = 'active'
 				 order by last_attempt_at nulls first, id`, tenant)
