@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -24,8 +23,8 @@ func (a *testAPI) mustStorePicture(t testing.TB, product int64, letter string, c
 	t.Helper()
 	file := strings.Repeat(letter, 26) + ".jpg"
 	path = filepath.Join(a.mediaDir, file[:2], file)
-	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644),
-		media.Reserve(t.Context(), a.DB, a.tenant.ID, file))
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644))
+	a.MustOldPicture(t, a.tenant.ID, file)
 	if err == nil {
 		image := catalog.Image{File: file, Width: 1, Height: 1, Bytes: int64(len(content))}
 		_, err = catalog.New(a.DB).AddImage(t.Context(), catalog.Actor{Tenant: a.tenant.ID}, product, image, nil)

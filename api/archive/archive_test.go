@@ -195,9 +195,7 @@ func (s shop) mustPicture(t testing.TB, product int64, letter, content string) s
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if err := media.Reserve(t.Context(), s.DB, s.tenant.ID, file); err != nil {
-		t.Fatal(err)
-	}
+	s.MustOldPicture(t, s.tenant.ID, file)
 	image := catalog.Image{File: file, Width: 9, Height: 9, Bytes: int64(len(content))}
 	if _, err := s.catalog.AddImage(t.Context(), s.by, product, image, nil); err != nil {
 		t.Fatal(err)

@@ -34,8 +34,8 @@ func (s shop) mustPicture(t *testing.T, dir string, product int64, letter string
 	t.Helper()
 	file := strings.Repeat(letter, 26) + ".jpg"
 	path := filepath.Join(dir, file[:2], file)
-	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644),
-		media.Reserve(t.Context(), s.DB, s.tenant, file))
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644))
+	s.MustOldPicture(t, s.tenant, file)
 	if err == nil {
 		_, err = s.store.AddImage(t.Context(), catalog.Actor{Tenant: s.tenant}, product, catalog.Image{
 			File: file, Width: 30, Height: 20, Bytes: int64(len(content)),

@@ -412,9 +412,7 @@ func TestATenantCannotDeleteTheFilesOfAnother(t *testing.T) {
 	d := dbtest.New(t)
 	hostile, victim := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
 	old := rand.Text() + ".jpg" // as an earlier release names it
-	if err := Reserve(t.Context(), d.DB, victim, old); err != nil {
-		t.Fatal(err)
-	}
+	d.MustOldPicture(t, victim, old)
 	file := newFile(victim, "png")
 	for _, name := range []string{file, Name(file, 160), old, Name(old, 480)} {
 		_, inserted := d.DB.Exec(t.Context(), hostile,

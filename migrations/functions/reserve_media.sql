@@ -6,21 +6,13 @@ set search_path = pg_catalog, public, pg_temp
 as $$
 declare
     of_tenant bigint := nullif(current_setting('app.tenant_id', true), '');
-    other bigint;
 begin
     perform from tenants t where t.id = of_tenant for key share;
     if not found then
         return false;
     end if;
     if not owns_file(of_tenant, new_file) then
-        for other in select t.id from tenants t where t.id <> of_tenant loop
-            perform set_config('app.tenant_id', other::text, true);
-            if exists (select from old_media o where o.tenant_id = other and o.file = new_file) then
-                raise exception 'the file belongs to another tenant' using errcode = 'insufficient_privilege';
-            end if;
-        end loop;
-        perform set_config('app.tenant_id', of_tenant::text, true);
-        insert into old_media (tenant_id, file) values (of_tenant, new_file) on conflict do nothing;
+        raise exception 'the file belongs to another tenant' using errcode = 'insufficient_privilege';
     end if;
     insert into unused_media (tenant_id, due, file) values (of_tenant, now() + interval '1 hour', new_file);
     return true;

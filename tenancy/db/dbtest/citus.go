@@ -127,6 +127,21 @@ func (d *Database) MustSuperAt(t testing.TB, tenant tenancy.ID) *pgx.Conn {
 	return d.At(t, tenant).MustSuper(t)
 }
 
+// MustOldPicture reserves the file of a picture as a release before schema version 51 did: its name has no digest of the
+// tenant.
+func (d *Database) MustOldPicture(t testing.TB, tenant tenancy.ID, file string) {
+	t.Helper()
+	_, err := d.MustSuperAt(t, tenant).Exec(
+		t.Context(), `insert into old_media (tenant_id, file) values ($1, $2) on conflict do nothing`, tenant, file)
+	if err == nil {
+		_, err = d.DB.Exec(t.Context(), tenant,
+			`insert into unused_media (tenant_id, due, file) values ($1, now() + interval '1 hour', $2)`, tenant, file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Nodes returns d with the URLs of each node, beginning with the coordinator. Tables are those of the schema public.
 func (d *Database) Nodes(t testing.TB) (nodes []*Database) {
 	t.Helper()
