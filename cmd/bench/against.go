@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // ofBefore is the least share of the other commit's rate that is not reported as missed.
@@ -38,6 +41,7 @@ func compare(ctx context.Context, o options, out io.Writer) {
 		defer closing(i.close)
 		i.start(ctx)
 	}
+	now.finishUpgrade(ctx)
 	list := func(i *instance) []scenario {
 		s := &service{address: i.address, shops: shops, bare: &bare{}}
 		return slices.DeleteFunc(scenarios(s, o.products, o.orders), func(sc scenario) bool {
@@ -74,8 +78,25 @@ func (s servers) copy(ctx context.Context, source, name string) database {
 	execute(ctx, s.AdminURL, "create database "+name+" template "+source+" owner storeroom_owner")
 	d := s.database(ctx, name)
 	migrate(ctx, d)
-	execute(ctx, d.super, "vacuum analyze")
 	return d
+}
+
+// finishUpgrade waits until the program has done the work that migrations queued, such as the texts of searches. The
+// other program would wait for the same CPUs.
+func (i *instance) finishUpgrade(ctx context.Context) {
+	withConn(ctx, i.database.super, func(conn *pgx.Conn) {
+		for {
+			check(ctx.Err())
+			var queued bool
+			check(conn.QueryRow(ctx, `select exists (select from tenants_with_work where due <= now() or worker is not null)`).
+				Scan(&queued))
+			if !queued {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		must(conn.Exec(ctx, "vacuum analyze"))
+	})
 }
 
 // buildOther builds the program and the benchmark of the other commit in a folder, and generates its data.
