@@ -16,7 +16,7 @@ import (
 
 // number returns an id, or 0 if the cell is empty or not an id.
 func (c cells) number(column string) int64 {
-	n, _ := strconv.ParseInt(c.raw(column), 10, 64)
+	n, _ := strconv.ParseInt(c.ownCell(column), 10, 64)
 	return n
 }
 

@@ -280,7 +280,7 @@ func (e *eraser) eraseDetails(d *details) {
 	}
 	for i := range d.Questions {
 		q := &d.Questions[i]
-		q.File, q.Column, q.Examples = e.label(q.File), cell(q.Column), nil
+		q.File, q.Column, q.Examples, q.Readings = e.label(q.File), cell(q.Column), nil, nil
 		q.Choices = slices.DeleteFunc(q.Choices, e.has)
 	}
 	for _, file := range slices.Sorted(maps.Keys(d.Settings.Mapping)) {

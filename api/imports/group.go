@@ -57,7 +57,9 @@ func (g *group) addToBlock(c cells, apart bool) {
 }
 
 // begins reports whether the row is the first one of its order.
-func (c cells) begins() bool { return c.begin != "" && c.text(c.begin) != "" }
+func (c cells) begins() bool {
+	return c.description != nil && c.description.Sales.Begins != noField && c.text(c.description.Sales.Begins) != ""
+}
 
 // withoutRepeated returns the group without blocks that are equal to an earlier one, and a record for each of these. If
 // an order begins again with other content, in the same file or in another one of the format, its rows are refused.
@@ -108,13 +110,37 @@ func rowsOf(all []cells) []changeplan.FileRow {
 	return rows
 }
 
-// orderKey returns the number of an order.
-func (s *source) orderKey(cells []string) string {
-	cell := cells[s.at[s.order]]
-	if s.isExact {
-		return strings.TrimSpace(s.unguard(cell))
+// isGrouped reports whether several rows become records together.
+func (s *source) isGrouped() bool {
+	switch d := s.description; {
+	case d == nil:
+		return s.order != ""
+	case d.Kind == Order:
+		return true
+	default:
+		return d.Products.Grouped || d.Products.ByParent
 	}
-	return strings.TrimPrefix(plainText(cell), s.prefix)
+}
+
+// orderKey returns what the rows of an order, or of a product with its variants, have in common.
+func (s *source) orderKey(texts []string) string {
+	if s.isExact {
+		return strings.TrimSpace(s.unguard(texts[s.own[s.order]]))
+	}
+	c := cells{source: s, cells: texts}
+	switch d := s.description; {
+	case d.Kind == Product && d.Products.ParentByID:
+		return c.first(fParent, fID)
+	case d.Kind == Product && d.Products.ByParent:
+		if key := c.first(fParent, fSKU); key != "" || c.text(fID) == "" {
+			return key
+		}
+		return "id:" + c.text(fID)
+	case d.Kind == Product || c.has(fGroup):
+		return c.text(fGroup)
+	default:
+		return strings.TrimPrefix(c.text(fNumber), d.Sales.Prefix)
+	}
 }
 
 // eachOrder calls f with the rows of each order in sources, and with each row without an order as a group without a

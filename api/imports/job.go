@@ -194,7 +194,7 @@ func countUnread(rows []Record) (n int64) {
 	return n
 }
 
-// openAgain opens the files with the settings of the details. It uses remembered mappings only for the first plan,
+// openAgain opens the files with the settings of the details. It uses remembered answers only for the first plan,
 // because a user can change them afterwards.
 func (m *Importer) openAgain(
 	ctx context.Context, tenant tenancy.ID, files fs.FS, zone *time.Location, d *details,

@@ -19,18 +19,6 @@ const (
 	maxSold        = 300_000  // sold items that may be returned
 )
 
-// evidence is what the first reading of a file found, besides the forms of columns.
-type evidence struct {
-	missingSKU  string            // an example of an item without SKU
-	returns     map[[16]byte]bool // the keys of returned items
-	example     string            // of a return
-	loneReturns bool              // a return of a spreadsheet is not below its order
-	perLine     map[string]bool   // amounts of orders that differ between the rows of an order
-	firstOrder  time.Time
-	lastOrder   time.Time
-	previous    map[string]string // the last value of these in the order, and its number
-}
-
 // returned records the key of a returned item, which the row that sold it also has.
 func (e *evidence) returned(key [16]byte, example string) {
 	if e.returns == nil {

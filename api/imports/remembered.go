@@ -3,7 +3,9 @@ package imports
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -14,27 +16,63 @@ import (
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
 
-// open is Open with the remembered mappings of files without a mapping in given. It returns the settings that it used,
-// and the names of the remembered ones.
+// remembered are the answers of a user for files with the same columns.
+type remembered struct {
+	// Fields are the fields of a mapping by position of the columns, because names can differ in case and spaces.
+	Fields   []string          `json:"fields,omitempty"`
+	Answers  map[string]string `json:"answers,omitempty"`  // to questions about such a file, by ID
+	Statuses map[string]string `json:"statuses,omitempty"` // that such a file has
+}
+
+// open is Open with the remembered answers to questions that given does not answer. It returns the settings that it
+// used, and the names of the remembered ones.
 func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Tenant, given Settings) (
 	set *Set, used Settings, names []string, err error,
 ) {
 	if set, err = Open(ctx, dir, "", of, given); err != nil {
 		return nil, given, nil, err
 	}
-	used, names, err = m.recall(ctx, tenant, set.Files, given)
-	if err != nil || len(names) == 0 {
+	byFile, err := m.recall(ctx, tenant, set, given)
+	if err != nil || len(byFile) == 0 {
 		return set, given, nil, err
 	}
-	again, err := Open(ctx, dir, "", of, used)
-	if _, isInvalid := errors.AsType[tenancy.InvalidError](err); isInvalid {
-		return set, given, nil, nil // a field that no longer exists
+	used, names = recallAnswers(given, byFile)
+	best := set
+	if len(names) > 0 {
+		if best, err = Open(ctx, dir, "", of, used); err != nil {
+			return set, given, nil, notUsable(err)
+		}
 	}
-	return again, used, names, err
+	withMapping := recallMappings(used, byFile, best.Files)
+	if len(withMapping.Mapping) == len(used.Mapping) {
+		return best, used, names, nil
+	}
+	again, err := Open(ctx, dir, "", of, withMapping)
+	if err != nil {
+		return set, given, nil, notUsable(err) // such as a field that no longer exists
+	}
+	return again, withMapping, slices.Sorted(slices.Values(append(names, "mapping"))), nil
 }
 
-// headerOf identifies the columns of a file, so that their mapping can be remembered.
-func headerOf(columns []string) changeplan.Header {
+// notUsable returns nil if the settings are the reason for an error.
+func notUsable(err error) error {
+	if _, isInvalid := errors.AsType[tenancy.InvalidError](err); isInvalid {
+		return nil
+	}
+	return err
+}
+
+// headerOf identifies the columns of a file, so that answers can be remembered. If it is asked how the characters are
+// encoded, the names are as they are before the answer.
+func headerOf(f File, questions []Question, settings Settings) changeplan.Header {
+	columns := f.Header
+	i := slices.IndexFunc(questions, func(q Question) bool { return q.ID == "charset" && q.File == f.Name })
+	switch {
+	case slices.Contains(f.Answered, "charset"):
+		columns = table.Undecoded(columns, settings.Charset)
+	case i >= 0:
+		columns = table.Undecoded(columns, questions[i].Choices[0])
+	}
 	var normal []string
 	for _, column := range columns {
 		normal = append(normal, table.Normal(column))
@@ -42,24 +80,75 @@ func headerOf(columns []string) changeplan.Header {
 	return sha256.Sum256([]byte(strings.Join(normal, "\n")))
 }
 
-// recall adds remembered mappings to the settings that a user gave.
-func (m *Importer) recall(ctx context.Context, tenant tenancy.ID, files []File, given Settings) (
-	used Settings, names []string, err error,
-) {
+// recall returns what is remembered for each of the files that have something.
+func (m *Importer) recall(
+	ctx context.Context, tenant tenancy.ID, set *Set, given Settings,
+) (map[int]remembered, error) {
 	var headers []changeplan.Header
-	for _, f := range files {
-		headers = append(headers, headerOf(f.Header))
+	for _, f := range set.Files {
+		headers = append(headers, headerOf(f, set.Questions, given))
 	}
-	stored, err := changeplan.Mappings(ctx, m.db, tenant, headers)
-	if err != nil || len(stored) == 0 {
-		return given, nil, err
+	stored, err := changeplan.Remembered(ctx, m.db, tenant, headers)
+	if err != nil {
+		return nil, err
 	}
+	byFile := map[int]remembered{}
+	for i, f := range set.Files {
+		var r remembered
+		content := stored[headers[i]]
+		if content == nil || len(f.Header) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(content, &r); err != nil {
+			return nil, fmt.Errorf("read what is remembered for %s: %w", f.Name, err)
+		}
+		byFile[i] = r
+	}
+	return byFile, nil
+}
+
+// recallAnswers adds remembered answers, unless those of two files differ, and returns the names of these settings.
+func recallAnswers(given Settings, byFile map[int]remembered) (used Settings, names []string) {
+	used = given
+	answers, known := used.answers(), given.answers()
+	differs := map[string]bool{}
+	statuses := map[string]string{}
+	for _, of := range byFile {
+		for id, answer := range of.Answers {
+			if setting := answers[id]; setting != nil && *known[id] == "" {
+				differs[id] = differs[id] || *setting != "" && *setting != answer
+				*setting = answer
+			}
+		}
+		for status, meaning := range of.Statuses {
+			differs["statuses"] = differs["statuses"] || statuses[status] != "" && statuses[status] != meaning
+			statuses[status] = meaning
+		}
+	}
+	for id, setting := range answers {
+		if differs[id] {
+			*setting = ""
+		}
+		if *setting != *known[id] {
+			names = append(names, id)
+		}
+	}
+	if len(statuses) > 0 && !differs["statuses"] {
+		names = append(names, "statuses")
+		maps.Copy(statuses, given.Statuses)
+		used.Statuses = statuses
+	}
+	return used, slices.Sorted(slices.Values(names))
+}
+
+// recallMappings adds remembered mappings of files without one.
+func recallMappings(given Settings, byFile map[int]remembered, files []File) (used Settings) {
 	used = given
 	if used.Mapping = maps.Clone(given.Mapping); used.Mapping == nil {
 		used.Mapping = map[string]map[string]string{}
 	}
 	for i, f := range files {
-		fields := stored[headers[i]]
+		fields := byFile[i].Fields
 		if _, mapped := given.Mapping[f.Name]; mapped || len(fields) == 0 || len(fields) != len(f.Header) {
 			continue
 		}
@@ -69,63 +158,95 @@ func (m *Importer) recall(ctx context.Context, tenant tenancy.ID, files []File, 
 				mapping[column] = fields[i]
 			}
 		}
-		used.Mapping[f.Name], names = mapping, []string{"mapping"}
+		used.Mapping[f.Name] = mapping
 	}
-	return used, names, nil
+	return used
 }
 
-// toRemember returns the mappings that the next import of files with the same headers uses, by position of the columns,
-// because names can differ in case and spaces. It returns nil for a header without a mapping, or with different
-// mappings in two files. Mappings of imports by the command are not remembered.
-func (d details) toRemember() map[changeplan.Header][]string {
+// toRemember returns the answers that the next import of files with the same headers uses. It returns nil for a header
+// without any, or with different ones in two files. Those of imports by the command are not remembered.
+func (d details) toRemember() (map[changeplan.Header]json.RawMessage, error) {
 	if d.Remembered == nil {
-		return nil
+		return nil, nil
 	}
-	mappings, differs := map[changeplan.Header][]string{}, map[changeplan.Header]bool{}
+	all, differs := map[changeplan.Header]json.RawMessage{}, map[changeplan.Header]bool{}
 	for _, f := range d.Files {
-		mapping, mapped := d.Settings.Mapping[f.Name]
 		if len(f.Header) == 0 {
 			continue
 		}
-		header := headerOf(f.Header)
-		if _, exists := mappings[header]; !exists {
-			mappings[header] = nil
+		header := headerOf(f, nil, d.Settings)
+		if _, exists := all[header]; !exists {
+			all[header] = nil
 		}
-		if !mapped {
+		of := d.answersOf(f)
+		if of == nil {
 			continue
 		}
-		fields := make([]string, len(f.Header))
-		for i, column := range f.Header {
-			fields[i] = mapping[column]
+		content, err := json.Marshal(of)
+		if err != nil {
+			return nil, err
 		}
-		differs[header] = differs[header] || mappings[header] != nil && !slices.Equal(mappings[header], fields)
-		mappings[header] = fields
+		differs[header] = differs[header] || all[header] != nil && string(all[header]) != string(content)
+		all[header] = content
 	}
-	for header := range mappings {
+	for header := range all {
 		if differs[header] {
-			mappings[header] = nil
+			all[header] = nil
 		}
 	}
-	return mappings
+	return all, nil
 }
 
-// remember stores the mappings of a plan that is being applied.
+// answersOf returns the answers about a file, or nil.
+func (d details) answersOf(f File) *remembered {
+	of := &remembered{}
+	mapping, mapped := d.Settings.Mapping[f.Name]
+	if !mapped && len(f.Answered) == 0 {
+		return nil
+	}
+	for _, column := range f.Header {
+		if mapped {
+			of.Fields = append(of.Fields, mapping[column])
+		}
+	}
+	answers := d.Settings.answers()
+	for _, id := range f.Answered {
+		if id == "statuses" {
+			of.Statuses = d.Settings.Statuses
+			continue
+		}
+		if of.Answers == nil {
+			of.Answers = map[string]string{}
+		}
+		of.Answers[id] = *answers[id]
+	}
+	return of
+}
+
+// remember stores the answers of a plan that is being applied.
 func (m *Importer) remember(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
 	d, err := readDetails(plan)
 	if err != nil {
 		return err
 	}
-	return changeplan.RememberMappings(ctx, m.db, tenant, d.toRemember())
+	answers, err := d.toRemember()
+	if err != nil {
+		return err
+	}
+	return changeplan.Remember(ctx, m.db, tenant, answers)
 }
 
-// forget deletes the mappings of a plan that is being undone, because they may be the reason for the undo. Mappings
-// that a later import has replaced stay.
+// forget deletes the answers of a plan that is being undone, because they may be the reason for the undo. Those that a
+// later import has replaced stay.
 func (m *Importer) forget(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
 	d, err := readDetails(plan)
 	if err != nil {
 		return err
 	}
-	mappings := d.toRemember()
-	maps.DeleteFunc(mappings, func(_ changeplan.Header, fields []string) bool { return fields == nil })
-	return changeplan.ForgetMappings(ctx, m.db, tenant, mappings)
+	answers, err := d.toRemember()
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(answers, func(_ changeplan.Header, of json.RawMessage) bool { return of == nil })
+	return changeplan.Forget(ctx, m.db, tenant, answers)
 }

@@ -37,6 +37,7 @@ type File struct {
 	sheets       []string
 	content      func() (io.ReadCloser, error) // unpacked
 	charset      charset
+	sample       []byte // lines that are not UTF-8
 	space        *Space
 	book         *sharedBook // or nil
 	// directory is the limit of the directory of a ZIP file, or 0 for maxDirectory.
@@ -107,8 +108,11 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 	}
 	defer content.Close()
 	// An error is reported when the rows are read, with the line.
-	if f.charset, err = detectCharset(content); err != nil {
+	if f.charset, f.sample, err = detectCharset(content); err != nil {
 		f.charset = utf8Text
+	}
+	if f.sample != nil {
+		f.charset, _ = guess(f.sample)
 	}
 	return []*File{f}, nil
 }
