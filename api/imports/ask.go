@@ -44,7 +44,7 @@ func observeSale(s *source, c cells) {
 			s.seen.statuses = append(s.seen.statuses, strings.Clone(status))
 		}
 		if slices.Contains(s.seen.statuses, status) {
-			s.seen.rows.mark("statuses " + status)
+			s.seen.rows.mark(statusKey + status)
 		}
 	}
 	if !s.mayReturn() {
@@ -117,19 +117,16 @@ func withoutZeros(amount string) string {
 func (s *source) askSale() (questions []Question) {
 	for _, status := range s.seen.statuses {
 		questions = append(questions, Question{
-			ID: "statuses", File: s.Name, Column: s.Header[s.columns[fStatus][0].at], Examples: []string{status},
-			Choices: orderStatuses,
+			ID: "statuses", Column: s.Header[s.columns[fStatus][0].at], Examples: []string{status}, Choices: orderStatuses,
 		})
 	}
 	if _, known := s.headerTax(); s.isPlainSale() && len(s.columns[fTax]) > 0 && !known {
-		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices["tax_included"]})
+		questions = append(questions, Question{ID: "tax_included"})
 	}
 	questions = append(questions, s.askLines()...)
 	hasCustomer := slices.ContainsFunc(ofCustomer, func(f field) bool { return len(s.columns[f]) > 0 })
 	if s.seen.returns != nil && (!s.isPlainSale() || s.seen.loneReturns && !hasCustomer) {
-		questions = append(questions, Question{
-			ID: "refunds", File: s.Name, Examples: []string{s.seen.example}, Choices: settingChoices["refunds"],
-		})
+		questions = append(questions, Question{ID: "refunds", Examples: []string{s.seen.example}})
 	}
 	return questions
 }
@@ -152,9 +149,7 @@ func (s *source) askLines() (questions []Question) {
 	} {
 		if q.isUnsure && len(s.columns[q.f]) > 0 {
 			column := s.Header[s.columns[q.f][0].at]
-			questions = append(questions, Question{
-				ID: q.id, File: s.Name, Column: column, Examples: s.Examples[column], Choices: settingChoices[q.id],
-			})
+			questions = append(questions, Question{ID: q.id, Column: column, Examples: s.Examples[column]})
 		}
 	}
 	return questions

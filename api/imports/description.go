@@ -31,8 +31,6 @@ type description struct {
 	// empty counts. {n} in a name is a number, {place} any text and {currency} the currency of the business, so that such a
 	// name stands for several columns.
 	Columns columnNames
-	// Sums are amounts of orders that are the sum of all of their columns.
-	Sums []field
 	// Ignored are columns that one of the patterns in Columns would match.
 	Ignored []string
 	// Languages are the names of columns in other languages by the names in Columns.

@@ -34,11 +34,11 @@ type evidence struct {
 	previous    [numFields]string // the last value of these in the order, and its number
 }
 
-// exampleRows are rows that questions are about, by what the question is: its ID, and the status.
+// exampleRows are rows that questions are about, by their keys.
 type exampleRows struct {
 	kept    map[string][]group
 	current group    // adjacent rows of an order, or of a product
-	about   []string // the questions that these are about
+	about   []string // the keys of questions that these are about
 }
 
 const (
@@ -83,43 +83,36 @@ func (e *exampleRows) end() {
 
 // ask adds a question about a file, or that the settings answer it.
 func (r *reading) ask(s *source, q Question) {
-	answer := r.settings.answers()[q.ID]
-	isAnswered := answer != nil && *answer != ""
-	if q.ID == "statuses" {
-		isAnswered = r.settings.Statuses[q.Examples[0]] != ""
+	q.File = s.Name
+	if q.Choices == nil {
+		q.Choices = settingChoices[q.ID]
 	}
-	switch {
-	case !isAnswered:
-		if q.Readings == nil {
-			q.Readings = r.readings(s, q)
-		}
-		r.Questions = append(r.Questions, q)
-	case !slices.Contains(s.Answered, q.ID):
-		s.Answered = append(s.Answered, q.ID)
+	switch answer := r.settings.answer(q.key()); {
+	case answer != "":
+		s.answered(q.key(), answer)
+		return
+	case q.Readings == nil:
+		q.Readings = r.readings(s, q)
 	}
+	r.Questions = append(r.Questions, q)
+}
+
+// answered records that the settings answer a question about the file.
+func (s *source) answered(key, answer string) {
+	if s.Answered == nil {
+		s.Answered = map[string]string{}
+	}
+	s.Answered[key] = answer
 }
 
 // readings returns what two of the rows that a question is about become with each choice.
 func (r *reading) readings(s *source, q Question) map[string][]string {
-	about := q.ID
-	if q.ID == "statuses" {
-		about += " " + q.Examples[0]
-	}
 	readings := map[string][]string{}
 	for _, choice := range q.Choices {
-		settings := r.settings
-		if answer := settings.answers()[q.ID]; answer != nil {
-			*answer = choice
-		} else {
-			settings.Statuses = maps.Clone(settings.Statuses)
-			if settings.Statuses == nil {
-				settings.Statuses = map[string]string{}
-			}
-			settings.Statuses[q.Examples[0]] = choice
-		}
+		settings := r.settings.with(q.key(), choice)
 		with := &reading{tenant: r.tenant, settings: settings, sources: r.sources, seed: maphash.MakeSeed()}
 		with.sold, with.products = with.newSoldItems(), map[uint64]readProduct{}
-		for _, g := range s.seen.rows.kept[about] {
+		for _, g := range s.seen.rows.kept[q.key()] {
 			if g.number = ""; s.isGrouped() {
 				g.number = s.orderKey(g.rows[0].cells)
 			}

@@ -227,8 +227,8 @@ type File struct {
 	Examples map[string][]string `json:"examples,omitempty"`
 	Problem  string              `json:"problem,omitempty"` // why the file is not read at all
 	Rounding *Rounding           `json:"rounding,omitempty"`
-	// Answered are the IDs of questions about the file that the settings answer.
-	Answered []string `json:"answered,omitempty"`
+	// Answered are the answers of the settings to questions about the file, by the keys of these.
+	Answered map[string]string `json:"answered,omitempty"`
 }
 
 // Rounding is an offer: amounts with more than two decimals are refused, unless the setting rounding is round.
@@ -250,12 +250,22 @@ type Question struct {
 	Reason   string              `json:"reason,omitempty"` // of mapping: what is missing, or must not be there
 }
 
+// statusKey begins the key of a question what a status means.
+const statusKey = "statuses "
+
+// key identifies what a question asks: its ID, and the status.
+func (q Question) key() string {
+	if q.ID == "statuses" {
+		return statusKey + q.Examples[0]
+	}
+	return q.ID
+}
+
 // Set is a set of recognised files.
 type Set struct {
 	Files     []File
 	Questions []Question // if there are any, Records must not be called
 	records   func(context.Context) iter.Seq2[Record, error]
-	progress  func() (file string, read, size int64)
 	archive   *archive               // or nil
 	kept      map[string]keptPicture // pictures of earlier turns; nil if there is one turn only
 }
@@ -263,7 +273,3 @@ type Set struct {
 // Records reads the files again and yields their records, with temporary files while it does. An error means that a
 // file cannot be read to its end; it is the last element.
 func (s *Set) Records(ctx context.Context) iter.Seq2[Record, error] { return s.records(ctx) }
-
-// Progress returns the file of the last record, the rows of the records so far, and the rows of all files. It must not
-// be called while Records reads the next record.
-func (s *Set) Progress() (file string, read, size int64) { return s.progress() }

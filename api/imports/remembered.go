@@ -19,9 +19,8 @@ import (
 // remembered are the answers of a user for files with the same columns.
 type remembered struct {
 	// Fields are the fields of a mapping by position of the columns, because names can differ in case and spaces.
-	Fields   []string          `json:"fields,omitempty"`
-	Answers  map[string]string `json:"answers,omitempty"`  // to questions about such a file, by ID
-	Statuses map[string]string `json:"statuses,omitempty"` // that such a file has
+	Fields  []string          `json:"fields,omitempty"`
+	Answers map[string]string `json:"answers,omitempty"` // by the keys of questions
 }
 
 // open is Open with the remembered answers to questions that given does not answer. It returns the settings that it
@@ -32,18 +31,26 @@ func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Te
 	if set, err = Open(ctx, dir, "", of, given); err != nil {
 		return nil, given, nil, err
 	}
-	byFile, err := m.recall(ctx, tenant, set, given)
-	if err != nil || len(byFile) == 0 {
+	var headers []changeplan.Header
+	for _, f := range set.Files {
+		headers = append(headers, headerOf(f, set.Questions, given))
+	}
+	known, err := m.recall(ctx, tenant, headers)
+	if err != nil || len(known) == 0 {
 		return set, given, nil, err
 	}
-	used, names = recallAnswers(given, byFile)
+	used, names = recallAnswers(given, known)
 	best := set
 	if len(names) > 0 {
 		if best, err = Open(ctx, dir, "", of, used); err != nil {
 			return set, given, nil, notUsable(err)
 		}
 	}
-	withMapping := recallMappings(used, byFile, best.Files)
+	withMapping := used
+	withMapping.Mapping = maps.Clone(used.Mapping)
+	for i, f := range best.Files {
+		withMapping.recallMapping(f, known[headers[i]].Fields)
+	}
 	if len(withMapping.Mapping) == len(used.Mapping) {
 		return best, used, names, nil
 	}
@@ -68,7 +75,7 @@ func headerOf(f File, questions []Question, settings Settings) changeplan.Header
 	columns := f.Header
 	i := slices.IndexFunc(questions, func(q Question) bool { return q.ID == "charset" && q.File == f.Name })
 	switch {
-	case slices.Contains(f.Answered, "charset"):
+	case f.Answered["charset"] != "":
 		columns = table.Undecoded(columns, settings.Charset)
 	case i >= 0:
 		columns = table.Undecoded(columns, questions[i].Choices[0])
@@ -80,173 +87,142 @@ func headerOf(f File, questions []Question, settings Settings) changeplan.Header
 	return sha256.Sum256([]byte(strings.Join(normal, "\n")))
 }
 
-// recall returns what is remembered for each of the files that have something.
+// recall returns what is remembered for headers.
 func (m *Importer) recall(
-	ctx context.Context, tenant tenancy.ID, set *Set, given Settings,
-) (map[int]remembered, error) {
-	var headers []changeplan.Header
-	for _, f := range set.Files {
-		headers = append(headers, headerOf(f, set.Questions, given))
-	}
+	ctx context.Context, tenant tenancy.ID, headers []changeplan.Header,
+) (map[changeplan.Header]remembered, error) {
 	stored, err := changeplan.Remembered(ctx, m.db, tenant, headers)
-	if err != nil {
-		return nil, err
-	}
-	byFile := map[int]remembered{}
-	for i, f := range set.Files {
-		var r remembered
-		content := stored[headers[i]]
-		if content == nil || len(f.Header) == 0 {
-			continue
+	known := map[changeplan.Header]remembered{}
+	for header, content := range stored {
+		var of remembered
+		if err := json.Unmarshal(content, &of); err != nil {
+			return nil, fmt.Errorf("read remembered answers: %w", err)
 		}
-		if err := json.Unmarshal(content, &r); err != nil {
-			return nil, fmt.Errorf("read what is remembered for %s: %w", f.Name, err)
-		}
-		byFile[i] = r
+		known[header] = of
 	}
-	return byFile, nil
+	return known, err
 }
 
-// recallAnswers adds remembered answers, unless those of two files differ, and returns the names of these settings.
-func recallAnswers(given Settings, byFile map[int]remembered) (used Settings, names []string) {
+// merge adds answers. Those that differ become "", which is no answer.
+func merge(into, from map[string]string) {
+	for key, answer := range from {
+		if known, exists := into[key]; exists && known != answer {
+			answer = ""
+		}
+		into[key] = answer
+	}
+}
+
+// recallAnswers adds remembered answers, unless those for two headers differ, and returns the names of these settings.
+func recallAnswers(given Settings, known map[changeplan.Header]remembered) (used Settings, names []string) {
+	answers := map[string]string{}
+	for _, of := range known {
+		merge(answers, of.Answers)
+	}
 	used = given
-	answers, known := used.answers(), given.answers()
-	differs := map[string]bool{}
-	statuses := map[string]string{}
-	for _, of := range byFile {
-		for id, answer := range of.Answers {
-			if setting := answers[id]; setting != nil && *known[id] == "" {
-				differs[id] = differs[id] || *setting != "" && *setting != answer
-				*setting = answer
-			}
-		}
-		for status, meaning := range of.Statuses {
-			differs["statuses"] = differs["statuses"] || statuses[status] != "" && statuses[status] != meaning
-			statuses[status] = meaning
+	for key, answer := range answers {
+		if answer != "" && given.answer(key) == "" {
+			used = used.with(key, answer)
+			name, _, _ := strings.Cut(key, " ")
+			names = append(names, name)
 		}
 	}
-	for id, setting := range answers {
-		if differs[id] {
-			*setting = ""
-		}
-		if *setting != *known[id] {
-			names = append(names, id)
-		}
-	}
-	if len(statuses) > 0 && !differs["statuses"] {
-		names = append(names, "statuses")
-		maps.Copy(statuses, given.Statuses)
-		used.Statuses = statuses
-	}
-	return used, slices.Sorted(slices.Values(names))
+	slices.Sort(names)
+	return used, slices.Compact(names)
 }
 
-// recallMappings adds remembered mappings of files without one.
-func recallMappings(given Settings, byFile map[int]remembered, files []File) (used Settings) {
-	used = given
-	if used.Mapping = maps.Clone(given.Mapping); used.Mapping == nil {
-		used.Mapping = map[string]map[string]string{}
+// recallMapping adds the remembered fields of a file without a mapping.
+func (s *Settings) recallMapping(f File, fields []string) {
+	if _, mapped := s.Mapping[f.Name]; mapped || len(fields) == 0 || len(fields) != len(f.Header) {
+		return
 	}
-	for i, f := range files {
-		fields := byFile[i].Fields
-		if _, mapped := given.Mapping[f.Name]; mapped || len(fields) == 0 || len(fields) != len(f.Header) {
-			continue
+	mapping := map[string]string{}
+	for i, column := range f.Header {
+		if mapping[column] == "" {
+			mapping[column] = fields[i]
 		}
-		mapping := map[string]string{}
-		for i, column := range f.Header {
-			if mapping[column] == "" {
-				mapping[column] = fields[i]
-			}
-		}
-		used.Mapping[f.Name] = mapping
 	}
-	return used
+	if s.Mapping == nil {
+		s.Mapping = map[string]map[string]string{}
+	}
+	s.Mapping[f.Name] = mapping
 }
 
-// toRemember returns the answers that the next import of files with the same headers uses. It returns nil for a header
-// without any, or with different ones in two files. Those of imports by the command are not remembered.
-func (d details) toRemember() (map[changeplan.Header]json.RawMessage, error) {
-	if d.Remembered == nil {
-		return nil, nil
-	}
-	all, differs := map[changeplan.Header]json.RawMessage{}, map[changeplan.Header]bool{}
+// toRemember returns the answers about files by their headers. Those that differ between two files are "". Those of
+// imports by the command are not remembered.
+func (d details) toRemember() map[changeplan.Header]remembered {
+	all := map[changeplan.Header]remembered{}
 	for _, f := range d.Files {
-		if len(f.Header) == 0 {
+		if d.Remembered == nil || len(f.Header) == 0 {
 			continue
+		}
+		of := remembered{Answers: map[string]string{}}
+		merge(of.Answers, f.Answered)
+		if mapping, mapped := d.Settings.Mapping[f.Name]; mapped {
+			for _, column := range f.Header {
+				of.Fields = append(of.Fields, mapping[column])
+			}
 		}
 		header := headerOf(f, nil, d.Settings)
-		if _, exists := all[header]; !exists {
-			all[header] = nil
+		if before, exists := all[header]; exists {
+			merge(of.Answers, before.Answers)
+			if !slices.Equal(of.Fields, before.Fields) {
+				of.Fields = nil
+			}
 		}
-		of := d.answersOf(f)
-		if of == nil {
-			continue
-		}
-		content, err := json.Marshal(of)
-		if err != nil {
-			return nil, err
-		}
-		differs[header] = differs[header] || all[header] != nil && string(all[header]) != string(content)
-		all[header] = content
+		all[header] = of
 	}
-	for header := range all {
-		if differs[header] {
-			all[header] = nil
-		}
-	}
-	return all, nil
+	return all
 }
 
-// answersOf returns the answers about a file, or nil.
-func (d details) answersOf(f File) *remembered {
-	of := &remembered{}
-	mapping, mapped := d.Settings.Mapping[f.Name]
-	if !mapped && len(f.Answered) == 0 {
-		return nil
-	}
-	for _, column := range f.Header {
-		if mapped {
-			of.Fields = append(of.Fields, mapping[column])
-		}
-	}
-	answers := d.Settings.answers()
-	for _, id := range f.Answered {
-		if id == "statuses" {
-			of.Statuses = d.Settings.Statuses
-			continue
-		}
-		if of.Answers == nil {
-			of.Answers = map[string]string{}
-		}
-		of.Answers[id] = *answers[id]
-	}
-	return of
-}
-
-// remember stores the answers of a plan that is being applied.
+// remember stores the answers of a plan that is being applied. Answers to other questions about such files stay.
 func (m *Importer) remember(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
-	d, err := readDetails(plan)
-	if err != nil {
-		return err
-	}
-	answers, err := d.toRemember()
-	if err != nil {
-		return err
-	}
-	return changeplan.Remember(ctx, m.db, tenant, answers)
+	return m.changeRemembered(ctx, tenant, plan, func(known, of remembered) remembered {
+		for key, answer := range known.Answers {
+			if _, exists := of.Answers[key]; !exists {
+				of.Answers[key] = answer
+			}
+		}
+		return of
+	})
 }
 
 // forget deletes the answers of a plan that is being undone, because they may be the reason for the undo. Those that a
 // later import has replaced stay.
 func (m *Importer) forget(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
+	return m.changeRemembered(ctx, tenant, plan, func(known, of remembered) remembered {
+		maps.DeleteFunc(known.Answers, func(key, answer string) bool { return of.Answers[key] == answer })
+		if slices.Equal(known.Fields, of.Fields) {
+			known.Fields = nil
+		}
+		return known
+	})
+}
+
+// changeRemembered changes what is remembered for the files of a plan.
+func (m *Importer) changeRemembered(
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, change func(known, of remembered) remembered,
+) error {
 	d, err := readDetails(plan)
+	answers := d.toRemember()
+	if err != nil || len(answers) == 0 {
+		return err
+	}
+	known, err := m.recall(ctx, tenant, slices.Collect(maps.Keys(answers)))
 	if err != nil {
 		return err
 	}
-	answers, err := d.toRemember()
-	if err != nil {
-		return err
+	changed := map[changeplan.Header]json.RawMessage{}
+	for header, of := range answers {
+		after := change(known[header], of)
+		maps.DeleteFunc(after.Answers, func(_, answer string) bool { return answer == "" })
+		changed[header] = nil
+		if len(after.Answers)+len(after.Fields) == 0 {
+			continue
+		}
+		if changed[header], err = json.Marshal(after); err != nil {
+			return err
+		}
 	}
-	maps.DeleteFunc(answers, func(_ changeplan.Header, of json.RawMessage) bool { return of == nil })
-	return changeplan.Forget(ctx, m.db, tenant, answers)
+	return changeplan.Remember(ctx, m.db, tenant, changed)
 }

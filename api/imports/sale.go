@@ -127,7 +127,7 @@ func (b *builder) amountOf(rows []cells, f field) (sum int64) {
 	isRepeated := scope == repeatedRow
 	amount := int64(0)
 	for i, c := range rows {
-		of := b.cells(c).sum(f)
+		of := b.cells(c).cents(f, "")
 		switch sum += of; {
 		case scope == firstRow && !isPlain, scope == firstRow && of != 0:
 			return of // a later row of a spreadsheet can have it
@@ -139,17 +139,6 @@ func (b *builder) amountOf(rows []cells, f field) (sum int64) {
 	}
 	if isRepeated {
 		return amount
-	}
-	return sum
-}
-
-// sum returns an amount of a row, which some formats have in several columns.
-func (c cells) sum(f field) (sum int64) {
-	if !slices.Contains(c.description.Sums, f) {
-		return c.cents(f, "")
-	}
-	for _, column := range c.columns[f] {
-		sum += c.centsAt(column.at, "")
 	}
 	return sum
 }

@@ -2,10 +2,8 @@ package imports
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"io/fs"
 	"iter"
 	"path"
@@ -29,8 +27,6 @@ type reading struct {
 	sold     soldItems
 	products map[uint64]readProduct // by the hash of the SKU
 	seed     maphash.Seed
-	file     string // of the last record
-	done     int64  // rows
 }
 
 // check returns the time zone of times without one, or an InvalidError.
@@ -73,6 +69,30 @@ func (s *Settings) answers() map[string]*string {
 	}
 }
 
+// answer returns the answer to a question by its key, or "".
+func (s Settings) answer(key string) string {
+	if status, isStatus := strings.CutPrefix(key, statusKey); isStatus {
+		return s.Statuses[status]
+	}
+	return orZero(s.answers()[key])
+}
+
+// with returns the settings with an answer to a question.
+func (s Settings) with(key, answer string) Settings {
+	if status, isStatus := strings.CutPrefix(key, statusKey); isStatus {
+		statuses := map[string]string{status: answer}
+		for other, meaning := range s.Statuses {
+			if other != status {
+				statuses[other] = meaning
+			}
+		}
+		s.Statuses = statuses
+	} else if setting := s.answers()[key]; setting != nil {
+		*setting = answer
+	}
+	return s
+}
+
 // settingChoices are the values that settings can have.
 var settingChoices = map[string][]string{
 	"date_order": {"dmy", "mdy"}, "decimal": {",", "."}, "charset": table.Charsets, "missing_sku": {"derive", "refuse"},
@@ -113,7 +133,7 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		s := &source{File: file, table: t, zone: zone, currency: tenant.Currency}
 		var others []*source
 		if choices, lines := t.Charset(); choices != nil {
-			r.ask(s, Question{ID: "charset", File: t.Name, Choices: choices, Readings: lines})
+			r.ask(s, Question{ID: "charset", Choices: choices, Readings: lines})
 		}
 		if settings.Charset != "" {
 			t.SetCharset(settings.Charset)
@@ -142,7 +162,6 @@ func (r *reading) setFiles() {
 	for _, s := range r.sources {
 		r.Files = append(r.Files, s.File)
 	}
-	r.progress = r.rowsRead
 }
 
 // examine reads a file once, and adds its questions.
@@ -178,13 +197,9 @@ func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r.nameByID, r.sold = map[Kind]map[string]string{}, r.newSoldItems()
 		r.products, r.seed = map[uint64]readProduct{}, maphash.MakeSeed()
-		r.done = 0
 		stopped := false
 		each := func(g group) bool {
 			for _, record := range r.recordsOf(g) {
-				if r.file = g.rows[0].Name; record.Kind == g.rows[0].kind {
-					r.done += int64(len(record.Rows) + record.Omitted)
-				}
 				if !stopped && !yield(record, nil) {
 					stopped = true
 				}
@@ -214,37 +229,17 @@ func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// rowsRead is Progress. The row of a refund or a cancellation counts with its order.
-func (r *reading) rowsRead() (file string, read, size int64) {
-	for _, s := range r.sources {
-		size += int64(s.Rows)
-	}
-	return r.file, min(r.done, size), size
-}
-
 // eachRow calls f with each row of a source without orders.
 func eachRow(ctx context.Context, s *source, f func(group) bool) error {
-	rows, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer rows.rows.Close()
-	for {
-		row, err := rows.next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for row, err := range s.all(ctx) {
 		if err != nil {
 			return err
 		}
-		c := s.cellsOf(row)
-		if row.Problem != "" {
-			c.invalid.Add("", "%s", row.Problem)
-		}
-		if !f(group{rows: []cells{c}}) {
+		if c, _ := s.rowOfOrder(row); !f(group{rows: []cells{c}}) {
 			return nil
 		}
 	}
+	return nil
 }
 
 // recordsOf returns the records of a group. A row that could not be read is refused.

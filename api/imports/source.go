@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,6 +61,24 @@ func (s *source) open() (*sourceRows, error) {
 		r.line = row.Line
 	}
 	return r, nil
+}
+
+// all yields the rows after the header. An error is the last element.
+func (s *source) all(ctx context.Context) iter.Seq2[table.Row, error] {
+	return func(yield func(table.Row, error) bool) {
+		rows, err := s.open()
+		if err != nil {
+			yield(table.Row{}, err)
+			return
+		}
+		defer rows.rows.Close()
+		for {
+			row, err := rows.next(ctx)
+			if errors.Is(err, io.EOF) || !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 func (s *source) readError(line int, err error) error {
@@ -221,20 +240,10 @@ func (c cells) isOfSale(first cells) bool {
 
 // scan reads all rows, to count them and to decide how numbers and dates are written.
 func (s *source) scan(ctx context.Context) error {
-	rows, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer rows.rows.Close()
 	s.forms = make([]table.Form, len(s.Header))
 	seed, seen, last := maphash.MakeSeed(), map[uint64]struct{}{}, uint64(0)
 	s.together = true
-	for {
-		row, err := rows.next(ctx)
-		if errors.Is(err, io.EOF) {
-			s.seen.rows.end()
-			return nil
-		}
+	for row, err := range s.all(ctx) {
 		if err != nil {
 			return err
 		}
@@ -270,6 +279,8 @@ func (s *source) scan(ctx context.Context) error {
 			last, seen[hash] = hash, struct{}{}
 		}
 	}
+	s.seen.rows.end()
+	return nil
 }
 
 func (s *source) addExample(column, cell string) {
@@ -290,28 +301,30 @@ func (s *source) decide(settings Settings) (questions []Question) {
 		dates = s.description.Dates
 	}
 	for i, column := range s.Header {
-		examples, question := s.forms[i].Examples(), Question{File: s.Name, Column: column}
+		examples := s.forms[i].Examples()
 		form := s.forms[i] // without an answer
 		s.forms[i].Number(separator)
 		s.forms[i].Date(table.DateOrder(settings.DateOrder), dates)
 		if example := form.Number(0); example != "" {
-			question.ID, question.Examples, question.Choices = "decimal", []string{example}, settingChoices["decimal"]
-			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
+			readings := readingsOf("decimal", examples, func(choice, text string) string {
 				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
 				return digits
 			})
-			questions = append(questions, question)
+			questions = append(questions, Question{
+				ID: "decimal", Column: column, Examples: []string{example}, Readings: readings,
+			})
 		}
 		if example := form.Date("", dates); example != "" {
-			question.ID, question.Examples, question.Choices = "date_order", []string{example}, settingChoices["date_order"]
-			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
+			readings := readingsOf("date_order", examples, func(choice, text string) string {
 				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
 				if err != nil {
 					return text
 				}
 				return at.Format("2 January 2006")
 			})
-			questions = append(questions, question)
+			questions = append(questions, Question{
+				ID: "date_order", Column: column, Examples: []string{example}, Readings: readings,
+			})
 		}
 	}
 	if s.description != nil {
@@ -343,14 +356,14 @@ func (s *source) offerRounding(settings Settings) {
 		s.forms[i].Rounds = settings.Rounding == "round"
 	}
 	if s.Rounding != nil && settings.Rounding != "" {
-		s.Answered = append(s.Answered, "rounding")
+		s.answered("rounding", settings.Rounding)
 	}
 }
 
-// readingsOf returns what examples are with each choice.
-func readingsOf(choices, examples []string, read func(choice, example string) string) map[string][]string {
+// readingsOf returns what examples are with each answer to a question.
+func readingsOf(id string, examples []string, read func(choice, example string) string) map[string][]string {
 	readings := map[string][]string{}
-	for _, choice := range choices {
+	for _, choice := range settingChoices[id] {
 		for _, example := range examples {
 			readings[choice] = append(readings[choice], read(choice, example))
 		}

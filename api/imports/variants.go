@@ -486,17 +486,13 @@ func observeProduct(s *source, c cells) {
 // askProduct returns the questions about products without a SKU, and about those with the same.
 func (s *source) askProduct() (questions []Question) {
 	if s.seen.missingSKU != "" {
-		questions = append(questions, Question{
-			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: settingChoices["missing_sku"],
-		})
+		questions = append(questions, Question{ID: "missing_sku", Examples: []string{s.seen.missingSKU}})
 	}
 	if len(s.columns[fPriceTaxed]) > 0 && len(s.columns[fPrice]) > 0 {
-		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices["tax_included"]})
+		questions = append(questions, Question{ID: "tax_included"})
 	}
 	if s.seen.skus.example != "" {
-		questions = append(questions, Question{
-			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example}, Choices: settingChoices["repeated_sku"],
-		})
+		questions = append(questions, Question{ID: "repeated_sku", Examples: []string{s.seen.skus.example}})
 	}
 	return questions
 }

@@ -71,14 +71,3 @@ func Remember(ctx context.Context, db *db.DB, tenant tenancy.ID, settings map[He
 	})
 	return wrap(err, "remember the settings of headers")
 }
-
-// Forget deletes these settings of headers, unless they have changed since.
-func Forget(ctx context.Context, db *db.DB, tenant tenancy.ID, settings map[Header]json.RawMessage) error {
-	err := db.Run(ctx, tenant, func(b *pgx.Batch) {
-		for _, header := range slices.SortedFunc(maps.Keys(settings), compareHeaders) {
-			b.Queue(`delete from import_settings where tenant_id = $1 and header = $2 and settings = $3`,
-				tenant, header[:], settings[header])
-		}
-	})
-	return wrap(err, "forget the settings of headers")
-}
