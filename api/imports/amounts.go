@@ -226,16 +226,6 @@ func (b *builder) check(theirs, net, tax, shipping int64, column string) {
 	}
 }
 
-// currency refuses an order in another currency than the tenant's.
-func (b *builder) currency(code string) {
-	if code != "" && !strings.EqualFold(code, b.tenant.Currency) {
-		b.Invalid.Add("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), b.tenant.Currency)
-	}
-}
-
-// customer sets the customer by the id of the other system, or by the e-mail.
-func (b *builder) customer(id, name, email string) { b.Order.Customer = customerOf(id, name, email) }
-
 // customerOf returns a customer by its id or its e-mail address, or nil. The address must not be part of the id, because
 // erasing the customer keeps the id.
 func customerOf(id, name, email string) *sales.Customer {

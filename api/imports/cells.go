@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
@@ -132,6 +133,13 @@ func (c cells) word(f field) (meaning string, known bool) {
 
 func (c cells) refuse(field, problem string, args ...any) {
 	c.invalid.Add(c.path+field, problem, args...)
+}
+
+// checkCurrency refuses a row in another currency than the tenant's.
+func (c cells) checkCurrency() {
+	if code := c.text(fCurrency); code != "" && !strings.EqualFold(code, c.currency) {
+		c.invalid.Add("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), c.currency)
+	}
 }
 
 // form returns how the values of a field are written.
@@ -353,11 +361,14 @@ func firstImages(urls []string, notes *[]Note) catalog.Field[[]string] {
 	return catalog.Value(urls)
 }
 
-// statuses are words for the status of a product, in normal form.
-var statuses = map[string]string{
-	"active": "active", "yes": "active", "true": "active", "1": "active", "published": "active", "aktiv": "active",
-	"ja": "active", "actif": "active", "oui": "active", "activo": "active", "si": "active", "actief": "active",
-	"draft": "draft", "no": "draft", "false": "draft", "0": "draft", "-1": "draft", "2": "draft", "archived": "draft",
-	"inactive": "draft", "unlisted": "draft", "entwurf": "draft", "nein": "draft", "inaktiv": "draft", "non": "draft",
-	"inactif": "draft", "inactivo": "draft", "nee": "draft", "n": "draft", "y": "active",
-}
+// isYes and isNo report what a word means that says yes or no, or that something is active or a draft.
+func (c cells) isYes(f field) bool { return statusOf(c.text(f)) == "active" }
+func (c cells) isNo(f field) bool  { return statusOf(c.text(f)) == "draft" }
+
+// statusOf returns the status of a product that a word means in most systems, or "".
+func statusOf(word string) string { return statusWords()[strings.ToLower(word)] }
+
+var statusWords = sync.OnceValue(func() map[string]string {
+	d, _ := readDescription("spreadsheet_products") // a test reads all
+	return d.Values[fStatus]
+})

@@ -73,9 +73,11 @@ type productRules struct {
 	// GroupAbove means that a row without a group belongs to the row above. ParentByID means that parent is the id.
 	GroupAbove bool `yaml:"group_above"`
 	ParentByID bool `yaml:"parent_by_id"`
-	// ParentFirst means that the first row of a group is the parent of those with options. SKUList means that the SKU is a
+	// ParentFirst means that the first row of a group, or the one without a parent, is the parent of those with options.
+	// Family is the file of the description of parents that are in a file of their own. SKUList means that the SKU is a
 	// list of those of all variants, which are in no other row.
 	ParentFirst bool `yaml:"parent_first"`
+	Family      string
 	SKUList     bool `yaml:"sku_list"`
 	// StockOnly means that rows change the stock of products, and nothing else.
 	StockOnly bool `yaml:"stock_only"`
@@ -85,14 +87,12 @@ type productRules struct {
 	Whole                  []string
 	// DefaultStatus is that of products without one; otherwise they keep theirs.
 	DefaultStatus string `yaml:"default_status"`
-	// CategoryPath is between the parts of a category, if that is not >. Without CategoryRoot, the first part counts too.
+	// Category finds the category that counts in a cell, as its first group. CategoryPath is between its parts, if that is
+	// not >.
+	Category     *regexp.Regexp
 	CategoryPath string `yaml:"category_path"`
-	CategoryRoot bool   `yaml:"category_root"`
-	// OptionAfter is before the value of an option, after something else.
-	OptionAfter string `yaml:"option_after"`
-	// CategorySeparator is between several categories, of which the first, or with LastCategory the last, counts.
-	CategorySeparator string `yaml:"category_separator"`
-	LastCategory      bool   `yaml:"last_category"`
+	// Option finds the values of options in a cell, as its first group. Without it, a cell is a value.
+	Option *regexp.Regexp
 	// Escape means that \, is a comma inside a list.
 	Escape bool
 }
@@ -116,8 +116,6 @@ type saleRules struct {
 	// Scope says for amounts of an order in which rows they are: in the first (the default), in each row a part (row), or
 	// in each row a part, unless all rows of the order have the same (repeated).
 	Scope map[field]scope
-	// Split is how the items in one cell are written: the name of a function in splitters.
-	Split string
 	// Plain means that the rules of the rows are not known: they are checked or asked about.
 	Plain bool
 	// TaxInPrices says whether the amounts of items include tax: no (the default), or total, which is that they do if the
@@ -307,10 +305,9 @@ func (d *description) dialect(language string) dialect {
 	return l
 }
 
-// target returns what a column becomes in a business with a currency, and the text in the place of the placeholder. The
-// field is noField for other columns.
-func (l *dialect) target(column, currency string) (to target, captured string) {
-	normal := table.Normal(column)
+// target returns what a column with a normal name becomes in a business with a currency, and the text in the place of
+// the placeholder. The field is noField for other columns.
+func (l *dialect) target(column, normal, currency string) (to target, captured string) {
 	if to, exists := l.names[normal]; exists {
 		return to, ""
 	}
@@ -341,26 +338,25 @@ func capture(column string, p pattern) string {
 	return strings.Join(words[min(first, len(words)):max(first, len(words)-last)], " ")
 }
 
-// recognise returns how many columns of a header have a meaning, or 0 if it is not one of the description.
-func (d *description) recognise(l *dialect, header []string, currency string) (score int) {
+// recognise returns how many columns of a header have a meaning, or 0 if it is not one of the description. names are the
+// columns by their normal names.
+func (d *description) recognise(l *dialect, names map[string][]string, currency string) (score int) {
 	var fields [numFields]bool
-	names := map[string]bool{}
-	for _, column := range header {
-		names[table.Normal(column)] = true
-		if to, _ := l.target(column, currency); to.field != noField {
+	for normal, columns := range names {
+		if to, _ := l.target(columns[0], normal, currency); to.field != noField {
 			fields[to.field] = true
-			score++
+			score += len(columns)
 		}
 	}
 	has := func(r requirement) bool {
 		return r.field != noField && fields[r.field] ||
-			r.field == noField && slices.ContainsFunc(r.names, func(name string) bool { return names[name] })
+			r.field == noField && slices.ContainsFunc(r.names, func(name string) bool { return names[name] != nil })
 	}
 	hasNot := func(r requirement) bool { return !has(r) }
 	if slices.ContainsFunc(l.required, hasNot) || len(l.oneOf) > 0 && !slices.ContainsFunc(l.oneOf, has) {
 		return 0
 	}
-	if slices.ContainsFunc(d.Recognise.Not, func(name string) bool { return names[table.Normal(name)] }) {
+	if slices.ContainsFunc(d.Recognise.Not, func(name string) bool { return names[table.Normal(name)] != nil }) {
 		return 0
 	}
 	return score

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db/dbtest"
 )
@@ -41,7 +43,14 @@ func described(t *testing.T, test func(t *testing.T, d *description, dir fstest.
 			if err != nil {
 				t.Fatal(err)
 			}
-			test(t, d, directory("fixture.csv", string(content)))
+			dir := directory("fixture.csv", string(content))
+			if parents := d.Products.Family; parents != "" && parents != name {
+				if content, err = os.ReadFile("formats/" + parents + ".csv"); err != nil {
+					t.Fatal(err)
+				}
+				dir["parents.csv"] = &fstest.MapFile{Data: content}
+			}
+			test(t, d, dir)
 		})
 	}
 }
@@ -119,7 +128,9 @@ func TestEachColumnChangesThePlanOrIsListed(t *testing.T) {
 				for _, row := range rows[1:] {
 					cell := row[i]
 					for _, row[i] = range tried {
-						if row[i] != cell && planned(t, directory("fixture.csv", delimited(t, rows, ','))) != before {
+						changed := maps.Clone(dir)
+						changed["fixture.csv"] = &fstest.MapFile{Data: []byte(delimited(t, rows, ','))}
+						if row[i] != cell && planned(t, changed) != before {
 							row[i] = cell
 							return true
 						}
@@ -142,7 +153,7 @@ func TestTotalsOfFixturesEqualOurs(t *testing.T) {
 		set, records := mustRead(t, dir, decided)
 		at := -1
 		for i, name := range set.Files[0].Header {
-			if to, _ := d.dialects[0].target(name, euroShop.Currency); to.field == fTotal {
+			if to, _ := d.dialects[0].target(name, table.Normal(name), euroShop.Currency); to.field == fTotal {
 				at = i
 			}
 		}
@@ -182,7 +193,7 @@ func TestFixturesAreImportedOnceAndUndone(t *testing.T) {
 		n++
 		s := newBusiness(t, database, fmt.Sprint("shop-", n))
 		content := strings.ReplaceAll(string(dir["fixture.csv"].Data), "EUR", s.tenant.Currency)
-		dir = directory("fixture.csv", strings.ReplaceAll(content, "€", ""))
+		dir["fixture.csv"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(content, "€", ""))}
 		if d.Products.StockOnly {
 			s.mustImport(t, productsOf(t, dir))
 		}
@@ -232,4 +243,33 @@ func TestTheDocumentHasAllFormats(t *testing.T) {
 			t.Errorf("IMPORTS.md lacks %s", d.Title)
 		}
 	})
+}
+
+// Variants have the name and the price of their parent in another file, in any sequence of the files.
+func TestVariantsAndTheirParentsMayBeInTwoFiles(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for _, name := range []string{"prestashop_products", "prestashop_combinations"} {
+		content, err := os.ReadFile("formats/" + name + ".csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(content)
+	}
+	for _, name := range []string{"a.csv", "z.csv"} {
+		dir := directory(name, files["prestashop_combinations"], "p.csv", files["prestashop_products"])
+		set, records := mustRead(t, dir, decided)
+		mustHaveEachRowOnce(t, set, records)
+		got := summary(records)
+		slices.Sort(got)
+		want := []string{
+			`PS-1-BM "Tin mug - Blue / M" 13.00 stock 4 upc 036000291452 active`,
+			`PS-1-BS "Tin mug - Blue / S" 10.50 stock 3 active`,
+			`PS-2 "Pot" 30.00 stock 0 draft`,
+			`ignored: has variations, which are the products`,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }

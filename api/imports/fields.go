@@ -91,7 +91,7 @@ const (
 	fAdjustedReceived
 
 	// Of lines.
-	fItems     // several items in one cell; see description.Split
+	fItems     // several items in one cell
 	fLineID    // stands for a SKU
 	fLineGross // before discounts
 	fLineNet   // after all discounts

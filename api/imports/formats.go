@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"strings"
@@ -21,7 +22,7 @@ const (
 type format struct {
 	name   string
 	kind   Kind   // of rows that cannot be read
-	family string // of formats that have parts of the same orders
+	family string // of formats that have parts of the same orders or products
 	items  bool   // the rows of orders are items
 	read   func(*reading, group) []Record
 	// observe is called with each row before the questions. It may be nil.
@@ -45,10 +46,10 @@ var formats = sync.OnceValue(func() (all []*format) {
 		if err != nil {
 			panic(err) // a test reads all
 		}
-		f := &format{name: d.Name, kind: d.Kind, description: d}
+		f := &format{name: d.Name, kind: d.Kind, description: d, family: cmp.Or(d.Sales.Family, d.Products.Family)}
 		if f.read, f.observe = readProducts, observeProduct; d.Kind == Order {
 			f.read, f.observe = readSale, observeSale
-			f.family, f.items = d.Sales.Family, d.Sales.ItemsIn == ""
+			f.items = d.Sales.ItemsIn == ""
 		} else if d.Kind == Customer {
 			f.read, f.observe = readCustomer, nil
 		}

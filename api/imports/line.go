@@ -43,13 +43,13 @@ type line struct {
 func (b *builder) line(row int, c cells, sums *lineSums) {
 	sums.source = c.source
 	sums.afterDiscounts = c.has(fLineNet) || c.has(fItems)
-	if split := splitters[c.description.Sales.Split]; split != nil && c.has(fItems) {
-		for _, column := range c.columns[fItems] {
-			for _, l := range split(b.itemCells(c), c.cells[column.at]) {
-				b.add(row, c, l, nil)
-				sums.net += l.net
-			}
+	for _, column := range c.columns[fItems] {
+		for _, l := range splitItems(b.itemCells(c), c.cells[column.at]) {
+			b.add(row, c, l, nil)
+			sums.net += l.net
 		}
+	}
+	if c.has(fItems) {
 		return
 	}
 	c = b.itemCells(c)
@@ -59,8 +59,8 @@ func (b *builder) line(row int, c cells, sums *lineSums) {
 	case l.quantity == 0 && cmp.Or(l.gross, l.net, discount, c.cents(fLineTotal, "")) == 0 && !c.isInvalid("quantity"):
 		b.note("a line with quantity 0 was left out", 0)
 		return
-	case name != "" && name == c.description.Sales.TipNamed && sku == "" && isNo(c.text(fNeedsShipping)) &&
-		isNo(c.text(fTaxable)):
+	case name != "" && name == c.description.Sales.TipNamed && sku == "" && c.isNo(fNeedsShipping) &&
+		c.isNo(fTaxable):
 		sums.tips += l.gross
 		return
 	}
@@ -71,8 +71,6 @@ func (b *builder) line(row int, c cells, sums *lineSums) {
 	b.add(row, c, l, cost)
 	sums.net += l.net
 }
-
-func isNo(word string) bool { return strings.EqualFold(word, "false") }
 
 func (c cells) isInvalid(path string) bool { return len(c.invalid[c.path+path]) > 0 }
 
@@ -219,13 +217,10 @@ func (r *reading) returned(c cells, number string, sale []Record, equal equalRef
 	if tax := c.cents(fTax, "amount"); tax < 0 && !c.taxIncluded(r.settings) {
 		amount -= tax
 	}
-	if code := c.text(fCurrency); code != "" && !strings.EqualFold(code, c.currency) {
-		c.refuse("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), c.currency)
-	}
-	record := newReturn(c, number, at, amount, c.invalid)
+	c.checkCurrency()
+	record := newReturn(c, number, at, amount)
 	if len(sale) > 0 && len(c.invalid) == 0 {
-		record.Refund.OrderNumber = number
-		record.Refund.Reference = new(equal.reference("import:", number, at, record.Refund.Amount))
+		equal.attach(&record, "import:", number)
 		return []Record{record}
 	}
 	if r.settings.Refunds == "leave_out" {
@@ -251,23 +246,19 @@ func (r *reading) returnedTotal(c cells, number string, hasItems bool, sale []Re
 	case hasItems:
 		return c.ignored(Order, number, "is the total of a refund")
 	case len(sale) > 0 && total < 0:
-		record := newReturn(c, number, c.moment("refunded_at"), -total, c.invalid)
-		record.Refund.OrderNumber = number
-		record.Refund.Reference = new(equal.reference("import:", number, *record.Refund.RefundedAt, record.Refund.Amount))
+		record := newReturn(c, number, c.moment("refunded_at"), -total)
+		equal.attach(&record, "import:", number)
 		return []Record{record}
 	case total == tip || r.settings.Refunds == "leave_out":
 		return c.ignored(Order, number, "is a refund without its order")
 	}
-	record := newReturn(c, number, c.moment("refunded_at"), tip-total, c.invalid)
+	record := newReturn(c, number, c.moment("refunded_at"), tip-total)
 	record.Invalid.Add("order_number", "is not known: upload %s too", c.description.Sales.ItemsIn)
 	return []Record{record}
 }
 
-// splitters read the items in one cell, for formats that have several there.
-var splitters = map[string]func(c cells, cell string) []line{"pairs": splitPairs}
-
-// splitPairs reads items such as id:1|name:Mug|sku:MUG-S|quantity:2|total:19.00|sub_total:20.00;id:2|…
-func splitPairs(c cells, cell string) (lines []line) {
+// splitItems reads items such as id:1|name:Mug|sku:MUG-S|quantity:2|total:19.00|sub_total:20.00;id:2|…
+func splitItems(c cells, cell string) (lines []line) {
 	for packed := range strings.SplitSeq(strings.ReplaceAll(cell, ";id:", "\x00id:"), "\x00") {
 		if strings.TrimSpace(packed) == "" {
 			continue

@@ -118,7 +118,7 @@ func (s *source) recogniseHeader(row table.Row, first bool, mapping map[string]s
 		return s.applyMapping(mapping)
 	}
 	if f, l, score := s.recogniseFormat(); f != nil {
-		s.use(f, func(column string) (target, string) { return l.target(column, s.currency) })
+		s.use(f, func(column string) (target, string) { return l.target(column, table.Normal(column), s.currency) })
 		s.Problem = f.description.Refuse
 		return score, nil
 	}
@@ -161,10 +161,15 @@ func (s *source) use(f *format, targetOf func(string) (target, string)) {
 
 // recogniseFormat returns the format whose description has the most columns of a header, and its language.
 func (s *source) recogniseFormat() (best *format, language *dialect, score int) {
+	names := map[string][]string{}
+	for _, column := range s.Header {
+		normal := table.Normal(column)
+		names[normal] = append(names[normal], column)
+	}
 	for _, f := range formats() {
 		for i := range f.description.dialects {
 			l := &f.description.dialects[i]
-			if n := f.description.recognise(l, s.Header, s.currency); n > score && len(l.required) > 0 {
+			if n := f.description.recognise(l, names, s.currency); n > score && len(l.required) > 0 {
 				best, language, score = f, l, n
 			}
 		}

@@ -177,3 +177,24 @@ func TestDifferentAnswersForTwoFilesAreNotUsed(t *testing.T) {
 		t.Errorf("the import is %s, remembered %v", both.State, both.Remembered)
 	}
 }
+
+// A status that is not known is asked about. The answers to others stay, also if an import has none of them.
+func TestAnswersToOtherStatusesStay(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	for n, of := range []struct {
+		status string
+		asked  bool
+	}{{"strange", true}, {"odd", true}, {"strange", false}, {"odd", false}} {
+		i := j.mustImport(t, imports.Settings{}, "a.csv",
+			fmt.Sprintf("number,placed_at,sku,quantity,price,status\nA-%d,2026-03-13,MUG,1,1.00,%s\n", n, of.status))
+		if asked := i.State == changeplan.NeedsMapping; asked != of.asked {
+			t.Fatalf("import %d: %s is asked: %t, want %t", n, of.status, asked, of.asked)
+		}
+		if of.asked {
+			answer := imports.Settings{Statuses: map[string]string{of.status: "sale"}}
+			j.mustRun(t, i.ID, j.Configure(t.Context(), j.tenant.ID, i.ID, answer))
+		}
+		j.mustApply(t, i.ID)
+	}
+}

@@ -224,12 +224,12 @@ func (b *builder) setBuyer(first cells, rows []cells) {
 		channel = strings.ReplaceAll(words["0"], "*", channel)
 	}
 	b.channel(cmp.Or(words[strings.ToLower(channel)], channel), first.description.Sales.Channel)
-	b.currency(first.text(fCurrency))
+	first.checkCurrency()
 	id := first.text(fCustomerID)
 	if id == first.description.Sales.Guest {
 		id = ""
 	}
-	b.customer(id, first.customerName(), first.text(fEmail))
+	b.Order.Customer = customerOf(id, first.customerName(), first.text(fEmail))
 }
 
 func (c cells) customerName() string {
@@ -298,7 +298,7 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 	}
 	isIncluded := first.isPlainSale() && first.taxIncluded(b.settings)
 	if first.has(fTaxIncluded) {
-		isIncluded = statuses[strings.ToLower(first.text(fTaxIncluded))] == "active"
+		isIncluded = first.isYes(fTaxIncluded)
 	}
 	if isIncluded && tax > 0 {
 		b.excludeTax(net, tax, shipping, of)
@@ -471,7 +471,7 @@ func (c cells) otherCustomer(other cells) bool {
 // sameSale refuses the order if one of its rows is of another sale with the same number, or in another currency.
 func (b *builder) sameSale(first, c cells) {
 	if len(b.Invalid["currency"]) == 0 {
-		b.currency(c.text(fCurrency))
+		c.checkCurrency()
 	}
 	if first.otherCustomer(c) {
 		b.Invalid.Add("customer", "differs in line %d", c.line)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
@@ -213,7 +214,7 @@ func (s *source) isPlainSale() bool { return s.description != nil && s.descripti
 // SKU nor a price can be a sum, and so can a row that is named like one. A row with its own day, customer, channel or
 // currency is of another order: without its number, it is refused.
 func (r *sourceRows) carryNumber(texts []string) {
-	row, first := r.cellsOf(table.Row{Cells: texts}), r.cellsOf(table.Row{Cells: r.first})
+	row, first := cells{source: r.source, cells: texts}, cells{source: r.source, cells: r.first}
 	number := &texts[row.at(fNumber)]
 	switch isItem := row.text(fSKU) != "" || row.text(fName) != "" && row.text(fPrice) != ""; {
 	case *number != "" && *number != r.last:
@@ -242,6 +243,7 @@ func (c cells) isOfSale(first cells) bool {
 func (s *source) scan(ctx context.Context) error {
 	s.forms = make([]table.Form, len(s.Header))
 	seed, seen, last := maphash.MakeSeed(), map[uint64]struct{}{}, uint64(0)
+	examples, invalid := make([][]string, len(s.Header)), tenancy.InvalidError{}
 	s.together = true
 	for row, err := range s.all(ctx) {
 		if err != nil {
@@ -260,13 +262,16 @@ func (s *source) scan(ctx context.Context) error {
 			}
 		}
 		if s.observe != nil {
-			c := s.cellsOf(row)
+			clear(invalid)
+			c := cells{source: s, line: row.Line, cells: row.Cells, invalid: invalid}
 			s.seen.rows.add(c)
 			s.observe(s, c)
 		}
 		for i, cell := range row.Cells {
 			s.bytes += int64(len(cell)) + 2
-			s.addExample(s.Header[i], cell)
+			if s.Examples != nil && len(examples[i]) < numExamples && cell != "" {
+				examples[i] = addExample(examples[i], cell)
+			}
 		}
 		if !s.isGrouped() || !s.together {
 			continue
@@ -280,14 +285,19 @@ func (s *source) scan(ctx context.Context) error {
 		}
 	}
 	s.seen.rows.end()
+	for i, column := range s.Header {
+		if len(examples[i]) > 0 && s.Examples[column] == nil {
+			s.Examples[column] = examples[i]
+		}
+	}
 	return nil
 }
 
-func (s *source) addExample(column, cell string) {
-	if examples := s.Examples[column]; s.Examples != nil && cell != "" && len(examples) < numExamples &&
-		!slices.Contains(examples, cell) {
-		s.Examples[column] = append(examples, strings.Clone(clean(shorten(cell, 100))))
+func addExample(examples []string, cell string) []string {
+	if cell = clean(shorten(cell, 100)); slices.Contains(examples, cell) {
+		return examples
 	}
+	return append(examples, strings.Clone(cell))
 }
 
 // decide sets the forms of columns, and returns the questions, also those that the settings answer.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,10 +47,11 @@ func readProducts(r *reading, g group) []Record {
 	}
 	var records []Record
 	var ofImages []changeplan.FileRow
-	for i, c := range g.rows {
+	for i := range g.rows {
+		c := g.rows[i]
 		switch kind := c.rowType(); {
 		case kind == "parent", kind == "variants" && hasVariants(g.rows),
-			i == 0 && rules.ParentFirst && len(variant{c, nil}.options()) == 0 && hasOptions(g.rows):
+			&g.rows[i] == of && rules.ParentFirst && len(variant{c, nil}.options()) == 0 && hasOptions(g.rows):
 			records = append(records, c.ignored(Product, c.text(fSKU), "has variations, which are the products")...)
 		case kind == "ignored":
 			records = append(records, c.ignored(Product, c.text(fSKU), "is not a product")...)
@@ -150,10 +150,8 @@ func (r *reading) readVariant(v variant, group string, images []string) Record {
 		}
 	}
 	p.ImageURLs = imageURLs(append(own, images...), &notes)
-	if code := c.text(fCurrency); code != "" && !strings.EqualFold(code, c.currency) {
-		c.refuse("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), c.currency)
-	}
-	if statuses[strings.ToLower(v.having(fGiftCard).text(fGiftCard))] == "active" {
+	c.checkCurrency()
+	if v.having(fGiftCard).isYes(fGiftCard) {
 		notes = append(notes, Note{Text: "is a gift card"})
 	}
 	notes = append(notes, r.checkBarcode(c, &p.Changes)...)
@@ -191,11 +189,14 @@ func (v variant) options() (values []string) {
 		}
 	}
 	for _, column := range v.columns[fOptionValue] {
-		value := withoutApostrophe(strings.TrimSpace(v.cells.cells[column.at]), "=+-@")
-		if rules.OptionAfter != "" {
-			value = strings.TrimSpace(value[strings.LastIndex(value, rules.OptionAfter)+1:])
+		cell := withoutApostrophe(strings.TrimSpace(v.cells.cells[column.at]), "=+-@")
+		if rules.Option == nil {
+			add(cell)
+			continue
 		}
-		add(value)
+		for _, match := range rules.Option.FindAllStringSubmatch(cell, -1) {
+			add(strings.TrimSpace(match[1]))
+		}
 	}
 	if len(values) == 0 {
 		add(v.text(fVariation))
@@ -224,11 +225,11 @@ func (v variant) status() catalog.Field[string] {
 			word := c.text(f)
 			status, known := c.word(f)
 			if !known {
-				status, known = statuses[strings.ToLower(word)]
+				status = statusOf(word)
 			}
 			switch {
 			case word == "":
-			case !known:
+			case status == "":
 				return catalog.Value(word) // the catalog refuses it
 			case (status == "draft") != (i == 2):
 				return catalog.Value("draft")
@@ -263,7 +264,7 @@ func (v variant) setPrice(r *reading, p *catalog.PlanRow, notes *[]Note) {
 		p.Price.Value += money.Cents(added)
 	}
 	v.reduce(p, v.reduced(p.Price.Value))
-	if !v.has(fOnSale) || statuses[strings.ToLower(v.text(fOnSale))] == "active" {
+	if !v.has(fOnSale) || v.isYes(fOnSale) {
 		v.reduce(p, v.moneyField(fSalePrice, "sale_price"))
 	}
 }
@@ -298,7 +299,7 @@ func (v variant) setStock(p *catalog.PlanRow, notes *[]Note) {
 	c := v.cells
 	meaning, known := c.word(fQuantity)
 	switch {
-	case c.has(fTracked) && (c.text(fTracked) == "" || statuses[strings.ToLower(c.text(fTracked))] == "draft"):
+	case c.has(fTracked) && (c.text(fTracked) == "" || c.isNo(fTracked)):
 		return
 	case !known:
 		p.Quantity = c.stockField(c.at(fQuantity), "quantity", notes)
@@ -339,35 +340,19 @@ func (v variant) lines(text string) string {
 	return text
 }
 
-// categoryID is what some systems write behind the name of a category.
-var categoryID = regexp.MustCompile(` \([A-Z0-9]+\)`)
-
 // category returns the category of a product, with all parts of its path.
 func (v variant) category() string {
 	rules, category := &v.description.Products, v.having(fCategory).text(fCategory)
-	if category == "" {
-		return ""
-	}
-	if separator := rules.CategorySeparator; separator != "" {
-		if rules.Escape {
-			category = strings.ReplaceAll(category, `\,`, "\x00")
+	if rules.Category != nil {
+		if match := rules.Category.FindStringSubmatch(category); match != nil {
+			category = match[1]
 		}
-		if rules.LastCategory {
-			category = categoryID.ReplaceAllString(category[strings.LastIndex(category, separator)+1:], "")
-		} else {
-			category, _, _ = strings.Cut(category, separator)
-		}
-		category = strings.ReplaceAll(category, "\x00", ",")
 	}
-	parts := strings.Split(category, cmp.Or(rules.CategoryPath, ">"))
+	parts := strings.Split(v.unescape(category), cmp.Or(rules.CategoryPath, ">"))
 	for i, part := range parts {
 		parts[i] = strings.TrimSpace(part)
 	}
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-	if rules.CategoryRoot && len(parts) > 0 {
-		parts = parts[1:]
-	}
-	return strings.Join(parts, " > ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " > ")
 }
 
 // imagesByPosition returns the images of a product in the sequence of their positions.

@@ -51,7 +51,18 @@ func (f *File) Sheets() []string { return f.sheets }
 // Files lists the tables in dir, sorted by name, and those in its ZIP files, with temporary files in space.
 // Directories, hidden files and files that are neither text nor workbook have a Problem. An error means that a
 // compressed file is damaged or too large.
-func Files(dir fs.FS, space *Space) ([]*File, error) {
+func Files(dir fs.FS, space *Space) (files []*File, err error) {
+	packed, err := list(dir, space)
+	for i := 0; i < len(packed) && err == nil; i++ {
+		var all []*File
+		all, err = packed[i].expand(false)
+		files = append(files, all...)
+	}
+	return files, err
+}
+
+// list returns the files of dir as they are, except hidden ones.
+func list(dir fs.FS, space *Space) ([]*File, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
 		return nil, fmt.Errorf("read directory: %w", err)
@@ -65,14 +76,9 @@ func Files(dir fs.FS, space *Space) ([]*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := &File{Name: e.Name(), Size: info.Size(), space: space, content: func() (io.ReadCloser, error) {
+		files = append(files, &File{Name: e.Name(), Size: info.Size(), space: space, content: func() (io.ReadCloser, error) {
 			return dir.Open(e.Name())
-		}}
-		all, err := f.expand(false)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, all...)
+		}})
 	}
 	return files, nil
 }
