@@ -87,22 +87,21 @@ func (r *reading) ask(s *source, q Question) {
 	if q.Choices == nil {
 		q.Choices = settingChoices[q.ID]
 	}
-	switch answer := r.settings.answer(q.key()); {
-	case answer != "":
-		s.answered(q.key(), answer)
+	if r.settings.answer(q.key()) != "" {
+		s.answered(q.ID)
 		return
-	case q.Readings == nil:
+	}
+	if q.Readings == nil {
 		q.Readings = r.readings(s, q)
 	}
 	r.Questions = append(r.Questions, q)
 }
 
 // answered records that the settings answer a question about the file.
-func (s *source) answered(key, answer string) {
-	if s.Answered == nil {
-		s.Answered = map[string]string{}
+func (s *source) answered(id string) {
+	if !slices.Contains(s.Answered, id) {
+		s.Answered = append(s.Answered, id)
 	}
-	s.Answered[key] = answer
 }
 
 // readings returns what two of the rows that a question is about become with each choice.

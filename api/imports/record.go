@@ -227,8 +227,8 @@ type File struct {
 	Examples map[string][]string `json:"examples,omitempty"`
 	Problem  string              `json:"problem,omitempty"` // why the file is not read at all
 	Rounding *Rounding           `json:"rounding,omitempty"`
-	// Answered are the answers of the settings to questions about the file, by the keys of these.
-	Answered map[string]string `json:"answered,omitempty"`
+	// Answered are the IDs of questions about the file that the settings answer.
+	Answered []string `json:"answered,omitempty"`
 }
 
 // Rounding is an offer: amounts with more than two decimals are refused, unless the setting rounding is round.

@@ -75,7 +75,7 @@ func headerOf(f File, questions []Question, settings Settings) changeplan.Header
 	columns := f.Header
 	i := slices.IndexFunc(questions, func(q Question) bool { return q.ID == "charset" && q.File == f.Name })
 	switch {
-	case f.Answered["charset"] != "":
+	case slices.Contains(f.Answered, "charset"):
 		columns = table.Undecoded(columns, settings.Charset)
 	case i >= 0:
 		columns = table.Undecoded(columns, questions[i].Choices[0])
@@ -157,7 +157,14 @@ func (d details) toRemember() map[changeplan.Header]remembered {
 			continue
 		}
 		of := remembered{Answers: map[string]string{}}
-		merge(of.Answers, f.Answered)
+		for _, id := range f.Answered {
+			of.Answers[id] = d.Settings.answer(id)
+		}
+		if slices.Contains(f.Answered, "statuses") {
+			for status, meaning := range d.Settings.Statuses {
+				of.Answers[statusKey+status] = meaning
+			}
+		}
 		if mapping, mapped := d.Settings.Mapping[f.Name]; mapped {
 			for _, column := range f.Header {
 				of.Fields = append(of.Fields, mapping[column])

@@ -366,7 +366,7 @@ func (s *source) offerRounding(settings Settings) {
 		s.forms[i].Rounds = settings.Rounding == "round"
 	}
 	if s.Rounding != nil && settings.Rounding != "" {
-		s.answered("rounding", settings.Rounding)
+		s.answered("rounding")
 	}
 }
 

@@ -51,6 +51,9 @@ func monthOf(name string) time.Month {
 
 // AddDate records the evidence of a value.
 func (f *Form) AddDate(text string) {
+	if sign := strings.IndexAny(strings.TrimSpace(text), "/-"); sign < 0 || sign > 2 {
+		return // the usual case: it begins with the year
+	}
 	parts := slashDate.FindStringSubmatch(WithoutClock(text))
 	if parts == nil {
 		return

@@ -42,7 +42,8 @@ type File struct {
 	book         *sharedBook // or nil
 	// directory is the limit of the directory of a ZIP file, or 0 for maxDirectory.
 	directory int
-	delimiter rune // of a CSV file, or 0 if it must be detected
+	delimiter rune     // of a CSV file, or 0 if it must be detected
+	feed      []string // the columns of a feed in XML
 }
 
 // Sheets returns the visible sheets of a workbook, or nil for a text.
@@ -102,6 +103,8 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 		return f.openZIP(inZIP)
 	case bytes.HasPrefix(start, []byte("\xD0\xCF\x11\xE0")):
 		f.Problem = "is an old or encrypted Excel file: save it without a password as .xlsx or CSV"
+	case path.Ext(lower) == ".xml":
+		return []*File{f}, f.openFeed()
 	case !slices.Contains([]string{".csv", ".tsv", ".tab", ".txt"}, path.Ext(lower)):
 		f.Problem = "is not a CSV or XLSX file"
 	}
@@ -121,6 +124,19 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 		f.charset, _ = guess(f.sample)
 	}
 	return []*File{f}, nil
+}
+
+// openFeed reads the names of the columns of a feed in XML.
+func (f *File) openFeed() error {
+	content, err := f.content()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer content.Close()
+	if f.feed, err = feedNames(content); err != nil {
+		f.Problem = fmt.Sprintf("is not a feed in XML: %v", err)
+	}
+	return nil
 }
 
 // start returns the first bytes.
@@ -275,6 +291,11 @@ func (f *File) Open() (*Rows, error) {
 	content, err := f.content()
 	if err != nil {
 		return nil, err
+	}
+	if f.feed != nil {
+		items := newFeed(content)
+		items.names, items.first = f.feed, true
+		return &Rows{next: items.next, closers: []io.Closer{content}}, nil
 	}
 	text := newCSV(decode(bufio.NewReaderSize(content, 64<<10), f.charset), f.delimiter)
 	return &Rows{Delimiter: text.sep, next: text.next, closers: []io.Closer{content}}, nil
