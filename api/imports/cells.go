@@ -150,21 +150,25 @@ func (c cells) form(f field) table.Form {
 	return table.Form{}
 }
 
+// textAt returns the trimmed cell of a column without the apostrophe before it, or "" of the column -1.
+func (c cells) textAt(i int) string {
+	if i < 0 {
+		return ""
+	}
+	return plainText(c.cells[i])
+}
+
 // cents returns an amount, which may be negative, or 0 if the cell is empty.
 func (c cells) cents(f field, path string) int64 {
-	i := c.at(f)
-	if i < 0 {
-		return 0
-	}
 	if path == "" && c.isPlainSale() {
 		path = f.String()
 	}
-	return c.centsAt(i, path)
+	return c.centsAt(c.at(f), path)
 }
 
 // centsAt is cents of a column. An error has the name of the column if the path is empty.
 func (c cells) centsAt(i int, path string) int64 {
-	cell := plainText(c.cells[i])
+	cell := c.textAt(i)
 	if cell == "" {
 		return 0
 	}
@@ -182,15 +186,10 @@ func (c cells) centsAt(i int, path string) int64 {
 }
 
 // money returns an amount, or nil if the cell is empty. A negative amount is refused.
-func (c cells) money(f field, path string) *money.Cents {
-	if i := c.at(f); i >= 0 {
-		return c.moneyAt(i, path)
-	}
-	return nil
-}
+func (c cells) money(f field, path string) *money.Cents { return c.moneyAt(c.at(f), path) }
 
 func (c cells) moneyAt(i int, path string) *money.Cents {
-	if strings.TrimSpace(c.cells[i]) == "" {
+	if c.textAt(i) == "" {
 		return nil
 	}
 	cents := c.centsAt(i, path)
@@ -202,16 +201,10 @@ func (c cells) moneyAt(i int, path string) *money.Cents {
 }
 
 // time returns a time, or the zero value if the cell is empty.
-func (c cells) time(f field, path string) time.Time {
-	i := c.at(f)
-	if i < 0 {
-		return time.Time{}
-	}
-	return c.timeAt(i, path)
-}
+func (c cells) time(f field, path string) time.Time { return c.timeAt(c.at(f), path) }
 
 func (c cells) timeAt(i int, path string) time.Time {
-	cell := plainText(c.cells[i])
+	cell := c.textAt(i)
 	if cell == "" {
 		return time.Time{}
 	}
@@ -272,15 +265,10 @@ func (c cells) moneyField(f field, path string) catalog.Field[money.Cents] {
 
 // integer returns a number without a fraction. ok is false if the cell is empty or not such a number; the latter is an
 // error.
-func (c cells) integer(f field, path string) (n int64, ok bool) {
-	if i := c.at(f); i >= 0 {
-		return c.integerAt(i, path)
-	}
-	return 0, false
-}
+func (c cells) integer(f field, path string) (n int64, ok bool) { return c.integerAt(c.at(f), path) }
 
 func (c cells) integerAt(i int, path string) (n int64, ok bool) {
-	cell := plainText(c.cells[i])
+	cell := c.textAt(i)
 	if cell == "" {
 		return 0, false
 	}
@@ -294,9 +282,6 @@ func (c cells) integerAt(i int, path string) (n int64, ok bool) {
 
 // stockField returns a quantity in stock. It is not set if negative, which some systems allow.
 func (c cells) stockField(i int, path string, notes *[]Note) catalog.Field[int64] {
-	if i < 0 {
-		return catalog.Field[int64]{}
-	}
 	n, ok := c.integerAt(i, path)
 	if n < 0 {
 		*notes = append(*notes, Note{Text: "the quantity in stock is negative and was not imported"})
