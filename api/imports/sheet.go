@@ -116,9 +116,9 @@ func (s *source) propose() (score int) {
 	maps.DeleteFunc(s.Mapping, isEmpty)
 	isShared := func(name string) bool { return !isOfSaleOnly(fieldOf(name)) }
 	ofSale := slices.DeleteFunc(slices.Sorted(maps.Values(s.Mapping)), isShared)
-	if slices.Equal(ofSale, []string{fPlacedAt.String()}) { // created_at of a product
-		unsure, taken[fPlacedAt] = true, false
-		maps.DeleteFunc(s.Mapping, func(_, name string) bool { return name == fPlacedAt.String() })
+	if len(ofSale) == 1 && (taken[fPlacedAt] || taken[fNumber]) { // created_at or another number of a product
+		unsure, taken[fieldOf(ofSale[0])] = true, false
+		maps.DeleteFunc(s.Mapping, func(_, name string) bool { return name == ofSale[0] })
 	}
 	var f *format
 	if f, s.reason = sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
