@@ -92,11 +92,11 @@ func importShape(r *http.Request, i imports.Import) importJSON {
 	shown.Counts = maps.Clone(i.Counts)
 	maps.DeleteFunc(shown.Counts, func(k imports.Kind, _ changeplan.Counts) bool { return hides(k) })
 	shown.Files = mapSlice(i.Files, func(f imports.File) imports.File {
-		f.Examples = nil
+		f.Examples, f.Rounding = nil, nil
 		return f
 	})
 	shown.Questions = mapSlice(i.Questions, func(q imports.Question) imports.Question {
-		q.Examples = nil
+		q.Examples, q.Readings = nil, nil
 		return q
 	})
 	if hides(imports.Order) {
@@ -217,7 +217,9 @@ func (s *Server) configureImport(w http.ResponseWriter, r *http.Request, id int6
 func (o *object) importSettings(s *imports.Settings) {
 	for name, setting := range map[string]*string{
 		"date_order": &s.DateOrder, "decimal": &s.Decimal, "timezone": &s.Timezone, "channel": &s.Channel,
-		"missing_sku": &s.MissingSKU, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded,
+		"missing_sku": &s.MissingSKU, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded, "charset": &s.Charset,
+		"repeated_sku": &s.RepeatedSKU, "rounding": &s.Rounding, "cost": &s.Cost, "discount": &s.Discount, "tax": &s.Tax,
+		"total": &s.Total,
 	} {
 		parse := parseLine
 		if name != "timezone" && name != "channel" {
@@ -232,6 +234,9 @@ func (o *object) importSettings(s *imports.Settings) {
 	}
 	if f := field(o, "mapping", parseMapping); f.Set {
 		s.Mapping = f.Value
+	}
+	if f := field(o, "statuses", parseTexts); f.Set {
+		s.Statuses = f.Value
 	}
 	o.rejectUnknown()
 }
@@ -255,18 +260,36 @@ func parseMapping(raw json.RawMessage) (map[string]map[string]string, error) {
 	}
 	mapping := make(map[string]map[string]string, len(files))
 	for file, columns := range files {
-		if columns == nil {
+		texts, ok := present(columns)
+		if !ok {
 			return nil, invalid
 		}
-		mapping[file] = map[string]string{}
-		for column, target := range columns {
-			if target == nil {
-				return nil, invalid
-			}
-			mapping[file][column] = *target
-		}
+		mapping[file] = texts
 	}
 	return mapping, nil
+}
+
+// parseTexts is parseMapping for an object of texts.
+func parseTexts(raw json.RawMessage) (map[string]string, error) {
+	var texts map[string]*string
+	if json.Unmarshal(raw, &texts) == nil {
+		if all, ok := present(texts); ok {
+			return all, nil
+		}
+	}
+	return nil, errors.New("must be an object of texts")
+}
+
+// present returns texts, or false if one of them or the object is null.
+func present(texts map[string]*string) (all map[string]string, ok bool) {
+	all = map[string]string{}
+	for name, text := range texts {
+		if text == nil {
+			return nil, false
+		}
+		all[name] = *text
+	}
+	return all, texts != nil
 }
 
 // listImportRows handles GET /api/imports/{id}/rows.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -47,6 +48,8 @@ func (b *builder) itemCells(c cells) cells {
 	return c.in(b.Invalid, fmt.Sprintf("items[%d].", len(b.Order.Items)))
 }
 
+const maxSKU = 100
+
 // item adds an item of the row.
 func (b *builder) item(row int, sku string, quantity, price, discount int64) {
 	path, value := fmt.Sprintf("items[%d].", len(b.Order.Items)), times(quantity, price)
@@ -60,8 +63,10 @@ func (b *builder) item(row int, sku string, quantity, price, discount int64) {
 		b.Invalid.Add(path+"discount", "must be between 0 and quantity times unit_price, %s", money.Cents(value))
 	case strings.TrimSpace(sku) == "":
 		b.Invalid.Add(path+"sku", "is required")
+	case len(sku) > maxSKU && utf8.RuneCountInString(sku) > maxSKU:
+		b.Invalid.Add(path+"sku", "must have at most %d characters", maxSKU)
 	}
-	item := sales.Item{SKU: shorten(sku, 100), Quantity: quantity, UnitPrice: money.Cents(price)}
+	item := sales.Item{SKU: sku, Quantity: quantity, UnitPrice: money.Cents(price)}
 	if discount != 0 {
 		item.Discount = new(money.Cents(discount))
 	}
@@ -172,7 +177,7 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	}
 	without := max(0, net-tax)
 	b.charge(tax, shipping-(tax-(net-without)))
-	items, rows, rest := b.Order.Items, b.ItemRows, b.value-net // rest is the discount of no item
+	items, rest := b.Order.Items, b.value-net // rest is the discount of no item
 	weights, discounts := make([]int64, len(items)), make([]int64, len(items)+1)
 	for i, item := range items {
 		weights[i] = item.Quantity * int64(item.UnitPrice)
@@ -184,7 +189,13 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	discounts[len(items)] = rest
 	discount := money.Allocate(b.value-net, []int64{without, net - without})[0]
 	discounts = money.Allocate(discount, discounts)
-	values := money.Allocate(without+discounts[len(items)], weights)
+	b.revalue(money.Allocate(without+discounts[len(items)], weights), discounts)
+	b.settle(without, column)
+}
+
+// revalue replaces the items by ones that are worth values after discounts.
+func (b *builder) revalue(values, discounts []int64) {
+	items, rows := b.Order.Items, b.ItemRows
 	b.Order.Items, b.ItemRows, b.value = nil, nil, 0
 	for i, item := range items {
 		first := len(b.Order.Items)
@@ -192,11 +203,16 @@ func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 		b.discount(first, discounts[i])
 		b.cost(first, item.UnitCost)
 	}
-	b.settle(without, column)
 }
 
-// emptyLine notes a line that sold nothing, such as one that was removed from its order.
-func (b *builder) emptyLine() { b.note("a line with quantity 0 was left out", 0) }
+// spread distributes an amount over the items by their value.
+func (b *builder) spread(value int64) {
+	weights := make([]int64, len(b.Order.Items))
+	for i, item := range b.Order.Items {
+		weights[i] = item.Quantity * int64(item.UnitPrice)
+	}
+	b.revalue(money.Allocate(value, weights), make([]int64, len(weights)))
+}
 
 // note adds a note with an amount in cents.
 func (b *builder) note(text string, amount int64) {
@@ -209,16 +225,6 @@ func (b *builder) check(theirs, net, tax, shipping int64, column string) {
 		b.note(fmt.Sprintf("%s is not the sum of items, tax and shipping", column), difference)
 	}
 }
-
-// currency refuses an order in another currency than the tenant's.
-func (b *builder) currency(code string) {
-	if code != "" && !strings.EqualFold(code, b.tenant.Currency) {
-		b.Invalid.Add("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), b.tenant.Currency)
-	}
-}
-
-// customer sets the customer by the id of the other system, or by the e-mail.
-func (b *builder) customer(id, name, email string) { b.Order.Customer = customerOf(id, name, email) }
 
 // customerOf returns a customer by its id or its e-mail address, or nil. The address must not be part of the id, because
 // erasing the customer keeps the id.
@@ -287,6 +293,7 @@ func (r *Record) cancellation(at time.Time, invalid tenancy.InvalidError) Record
 }
 
 // ignored returns the rows of an order as ignored records.
-func (b *builder) ignored(reason string) []Record {
-	return []Record{{Row: changeplan.Row{Kind: Order, Key: b.Key, Rows: b.Rows, Ignored: reason, Omitted: b.Omitted}}}
+func (b *builder) ignored(reason string, amount int64) []Record {
+	row := changeplan.Row{Kind: Order, Key: b.Key, Rows: b.Rows, Ignored: reason, Omitted: b.Omitted}
+	return []Record{{Row: row, unsold: money.Cents(amount)}}
 }

@@ -16,7 +16,7 @@ import (
 
 // number returns an id, or 0 if the cell is empty or not an id.
 func (c cells) number(column string) int64 {
-	n, _ := strconv.ParseInt(c.raw(column), 10, 64)
+	n, _ := strconv.ParseInt(c.ownCell(column), 10, 64)
 	return n
 }
 
@@ -34,7 +34,6 @@ var errStopped = errors.New("stopped")
 func (r *reading) readArchive(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		a := &archiveReader{r, ctx, r.archive, yield}
-		r.done = 0
 		err := a.readAll()
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(Record{}, err)
@@ -77,9 +76,6 @@ type partFile struct {
 
 // record yields a record.
 func (a *archiveReader) record(r Record) error {
-	if a.file = r.Rows[0].File; r.Kind != Cancellation {
-		a.done += int64(len(r.Rows) + r.Omitted)
-	}
 	if !a.yield(r, nil) {
 		return errStopped
 	}

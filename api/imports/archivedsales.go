@@ -31,7 +31,7 @@ func (a *archiveReader) addItem(r *Record, c cells) error {
 		return err
 	}
 	if item.Sold = sold; sold == nil {
-		c.refuse("sold_product", "%q is not in sold_products.csv", c.raw("sold_product"))
+		c.refuse("sold_product", "%q is not in sold_products.csv", c.ownCell("sold_product"))
 	}
 	if taken, returned := orZero(row.Taken), orZero(row.Returned); taken != 0 {
 		if taken < 0 || int64(taken) > item.Quantity || returned < 0 || returned > taken {

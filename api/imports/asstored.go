@@ -7,7 +7,6 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // An export has what is stored, and not what was sent: the discount of an order is part of those of its items, and a
@@ -54,29 +53,15 @@ func isStored(o sales.Order, stored sales.StoredOrder) bool {
 		customer = o.Customer.ID
 	}
 	if !o.PlacedAt.Truncate(time.Microsecond).Equal(stored.PlacedAt) || o.Channel != stored.Channel ||
-		customer != textOr(stored.CustomerNumber) || centsOr(o.TaxTotal) != stored.Tax ||
-		centsOr(o.ShippingTotal) != stored.Shipping || o.DiscountTotal != nil && *o.DiscountTotal != stored.Discounts {
+		customer != orZero(stored.CustomerNumber) || orZero(o.TaxTotal) != stored.Tax ||
+		orZero(o.ShippingTotal) != stored.Shipping || o.DiscountTotal != nil && *o.DiscountTotal != stored.Discounts {
 		return false
 	}
 	return slices.EqualFunc(o.Items, stored.Lines, func(i sales.Item, l sales.Line) bool {
 		return i.SKU == l.SKU && i.Quantity == int64(l.Quantity) && i.UnitPrice == l.UnitPrice &&
-			centsOr(i.Discount) == l.Discount && (i.UnitCost == nil) == (l.UnitCost == nil) &&
-			centsOr(i.UnitCost) == centsOr(l.UnitCost)
+			orZero(i.Discount) == l.Discount && (i.UnitCost == nil) == (l.UnitCost == nil) &&
+			orZero(i.UnitCost) == orZero(l.UnitCost)
 	})
-}
-
-func textOr(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-func centsOr(amount *money.Cents) money.Cents {
-	if amount == nil {
-		return 0
-	}
-	return *amount
 }
 
 // withoutStored returns the refunds that are not stored, and sets the others.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
@@ -47,36 +48,52 @@ func (c cells) in(invalid tenancy.InvalidError, path string) cells {
 	return c
 }
 
-// raw returns a cell as it is in the file, or "" if the file does not have the column.
-func (c cells) raw(column string) string {
-	i, exists := c.at[column]
-	if !exists {
-		return ""
+// fieldColumn is a column of a field, and the text that stands for the placeholder in its name.
+type fieldColumn struct {
+	at, rank int
+	captured string
+}
+
+// has reports whether the file has a column of a field.
+func (c cells) has(f field) bool { return len(c.columns[f]) > 0 }
+
+// at returns the column of a field: the first one that is not empty, or the most important one. It returns -1 if the
+// file has none.
+func (c cells) at(f field) int {
+	columns := c.columns[f]
+	if len(columns) == 0 {
+		return -1
 	}
-	return c.cells[i]
+	for _, column := range columns[:len(columns)-1] {
+		if strings.TrimSpace(c.cells[column.at]) != "" {
+			return column.at
+		}
+	}
+	last := columns[len(columns)-1].at
+	if len(columns) == 1 || strings.TrimSpace(c.cells[last]) != "" {
+		return last
+	}
+	return columns[0].at
+}
+
+// raw returns a cell as it is in the file, or "" if the file does not have the field.
+func (c cells) raw(f field) string {
+	if i := c.at(f); i >= 0 {
+		return c.cells[i]
+	}
+	return ""
 }
 
 // text returns a trimmed cell without the apostrophe that protects it in spreadsheets. Before a digit, it does so only
 // in columns of codes, amounts and times: a title can be '90s.
-func (c cells) text(column string) string {
-	i, exists := c.at[column]
-	switch cell := strings.TrimSpace(c.raw(column)); {
-	case !exists:
+func (c cells) text(f field) string {
+	if len(c.columns[f]) == 0 {
 		return ""
-	case c.types[i] != textColumn || codeColumns[column]:
-		return plainText(cell)
-	default:
-		return withoutApostrophe(cell, "=+-@")
 	}
-}
-
-// codeColumns are the columns of texts that can be numbers.
-var codeColumns = map[string]bool{
-	"sku": true, "variant sku": true, "lineitem sku": true, "item sku": true, "upc": true, "barcode": true,
-	"variant barcode": true, "gtin": true, "gtin upc ean or isbn": true, "number": true, "order id": true,
-	"order number": true, "order number formatted": true, "listing id": true, "customer id": true,
-	"customer user id": true, "customer.id": true, "buyer user id": true, "pan suffix": true, "time": true,
-	"image position": true, "id": true,
+	if fields[f].isCode || fields[f].kind != textColumn {
+		return plainText(c.raw(f))
+	}
+	return withoutApostrophe(strings.TrimSpace(c.raw(f)), "=+-@")
 }
 
 func plainText(cell string) string {
@@ -90,66 +107,110 @@ func withoutApostrophe(cell, before string) string {
 	return cell
 }
 
-// first returns the first of the columns that is not empty.
-func (c cells) first(columns ...string) string {
-	for _, column := range columns {
-		if cell := c.text(column); cell != "" {
+// first returns the first of the fields that is not empty.
+func (c cells) first(fields ...field) string {
+	for _, f := range fields {
+		if cell := c.text(f); cell != "" {
 			return cell
 		}
 	}
 	return ""
 }
 
+// columnName returns the name of the column of a field in the file, or in the description if the file has none.
+func (c cells) columnName(f field) string {
+	if i := c.at(f); i >= 0 {
+		return c.Header[i]
+	}
+	return c.description.titles[f]
+}
+
+// word returns the meaning of the word in a field, and whether the description has one.
+func (c cells) word(f field) (meaning string, known bool) {
+	meaning, known = c.description.Values[f][strings.ToLower(c.text(f))]
+	return meaning, known
+}
+
 func (c cells) refuse(field, problem string, args ...any) {
 	c.invalid.Add(c.path+field, problem, args...)
 }
 
-// form returns how the values of a column are written.
-func (c cells) form(column string) table.Form {
-	if i, exists := c.at[column]; exists {
+// checkCurrency refuses a row in another currency than the tenant's.
+func (c cells) checkCurrency() {
+	if code := c.text(fCurrency); code != "" && !strings.EqualFold(code, c.currency) {
+		c.invalid.Add("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), c.currency)
+	}
+}
+
+// form returns how the values of a field are written.
+func (c cells) form(f field) table.Form {
+	if i := c.at(f); i >= 0 {
 		return c.forms[i]
 	}
 	return table.Form{}
 }
 
+// textAt returns the trimmed cell of a column without the apostrophe before it, or "" of the column -1.
+func (c cells) textAt(i int) string {
+	if i < 0 {
+		return ""
+	}
+	return plainText(c.cells[i])
+}
+
 // cents returns an amount, which may be negative, or 0 if the cell is empty.
-func (c cells) cents(column, field string) int64 {
-	cell := c.text(column)
+func (c cells) cents(f field, path string) int64 {
+	if path == "" && c.isPlainSale() {
+		path = f.String()
+	}
+	return c.centsAt(c.at(f), path)
+}
+
+// centsAt is cents of a column. An error has the name of the column if the path is empty.
+func (c cells) centsAt(i int, path string) int64 {
+	cell := c.textAt(i)
 	if cell == "" {
 		return 0
 	}
-	cents, err := c.form(column).Cents(cell)
+	cents, err := c.forms[i].Cents(cell)
+	if path == "" && (err != nil || table.Currencies(cell) != nil) {
+		path = strings.ToLower(c.Header[i])
+	}
 	if err != nil {
-		c.refuse(field, "%v", err)
+		c.refuse(path, "%v", err)
 	}
 	if of := table.Currencies(cell); of != nil && !slices.Contains(of, c.currency) {
-		c.refuse(field, "is in %s, but amounts here are in %s", of[0], c.currency)
+		c.refuse(path, "is in %s, but amounts here are in %s", of[0], c.currency)
 	}
 	return cents
 }
 
 // money returns an amount, or nil if the cell is empty. A negative amount is refused.
-func (c cells) money(column, field string) *money.Cents {
-	if strings.TrimSpace(c.raw(column)) == "" {
+func (c cells) money(f field, path string) *money.Cents { return c.moneyAt(c.at(f), path) }
+
+func (c cells) moneyAt(i int, path string) *money.Cents {
+	if c.textAt(i) == "" {
 		return nil
 	}
-	cents := c.cents(column, field)
+	cents := c.centsAt(i, path)
 	if cents < 0 {
-		c.refuse(field, "%v", money.ErrRange)
+		c.refuse(path, "%v", money.ErrRange)
 		cents = 0
 	}
 	return new(money.Cents(cents))
 }
 
 // time returns a time, or the zero value if the cell is empty.
-func (c cells) time(column, field string) time.Time {
-	cell := c.text(column)
+func (c cells) time(f field, path string) time.Time { return c.timeAt(c.at(f), path) }
+
+func (c cells) timeAt(i int, path string) time.Time {
+	cell := c.textAt(i)
 	if cell == "" {
 		return time.Time{}
 	}
-	at, err := c.form(column).Time(cell, c.zone)
+	at, err := c.forms[i].Time(cell, c.zone)
 	if err != nil {
-		c.refuse(field, "%v", err)
+		c.refuse(path, "%v", err)
 	}
 	return at
 }
@@ -195,8 +256,8 @@ func textField(text string) catalog.Field[string] {
 	return catalog.Value(text)
 }
 
-func (c cells) moneyField(column, field string) catalog.Field[money.Cents] {
-	if amount := c.money(column, field); amount != nil {
+func (c cells) moneyField(f field, path string) catalog.Field[money.Cents] {
+	if amount := c.money(f, path); amount != nil {
 		return catalog.Value(*amount)
 	}
 	return catalog.Field[money.Cents]{}
@@ -204,22 +265,24 @@ func (c cells) moneyField(column, field string) catalog.Field[money.Cents] {
 
 // integer returns a number without a fraction. ok is false if the cell is empty or not such a number; the latter is an
 // error.
-func (c cells) integer(column, field string) (n int64, ok bool) {
-	cell := c.text(column)
+func (c cells) integer(f field, path string) (n int64, ok bool) { return c.integerAt(c.at(f), path) }
+
+func (c cells) integerAt(i int, path string) (n int64, ok bool) {
+	cell := c.textAt(i)
 	if cell == "" {
 		return 0, false
 	}
-	cents, err := c.form(column).Cents(cell)
+	cents, err := c.forms[i].Cents(cell)
 	if err != nil || cents%100 != 0 {
-		c.refuse(field, "%q must be a whole number", cell)
+		c.refuse(path, "%q must be a whole number", cell)
 		return 0, false
 	}
 	return cents / 100, true
 }
 
 // stockField returns a quantity in stock. It is not set if negative, which some systems allow.
-func (c cells) stockField(column, field string, notes *[]Note) catalog.Field[int64] {
-	n, ok := c.integer(column, field)
+func (c cells) stockField(i int, path string, notes *[]Note) catalog.Field[int64] {
+	n, ok := c.integerAt(i, path)
 	if n < 0 {
 		*notes = append(*notes, Note{Text: "the quantity in stock is negative and was not imported"})
 	}
@@ -283,20 +346,14 @@ func firstImages(urls []string, notes *[]Note) catalog.Field[[]string] {
 	return catalog.Value(urls)
 }
 
-// statuses are words for the status of a product, in normal form.
-var statuses = map[string]string{
-	"active": "active", "yes": "active", "true": "active", "1": "active", "published": "active", "aktiv": "active",
-	"ja": "active", "actif": "active", "oui": "active", "activo": "active", "si": "active", "actief": "active",
-	"draft": "draft", "no": "draft", "false": "draft", "0": "draft", "-1": "draft", "2": "draft", "archived": "draft",
-	"inactive": "draft", "unlisted": "draft", "entwurf": "draft", "nein": "draft", "inaktiv": "draft", "non": "draft",
-	"inactif": "draft", "inactivo": "draft", "nee": "draft", "n": "draft", "y": "active",
-}
+// isYes and isNo report what a word means that says yes or no, or that something is active or a draft.
+func (c cells) isYes(f field) bool { return statusOf(c.text(f)) == "active" }
+func (c cells) isNo(f field) bool  { return statusOf(c.text(f)) == "draft" }
 
-// statusField returns the status for a word of another system, such as "published". The catalog refuses an unknown
-// word.
-func statusField(word string) catalog.Field[string] {
-	if status, known := statuses[strings.ToLower(word)]; known {
-		return catalog.Value(status)
-	}
-	return textField(word)
-}
+// statusOf returns the status of a product that a word means in most systems, or "".
+func statusOf(word string) string { return statusWords()[strings.ToLower(word)] }
+
+var statusWords = sync.OnceValue(func() map[string]string {
+	d, _ := readDescription("spreadsheet_products") // a test reads all
+	return d.Values[fStatus]
+})

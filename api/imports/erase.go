@@ -81,9 +81,9 @@ type erased struct {
 	Names []string
 }
 
-// erasure is the changeplan.Kind of erasures.
+// erasure is the changeplan.Kind of erasures. They have no parts to apply.
 type erasure struct {
-	db   *db.DB
+	*Importer
 	turn time.Duration
 }
 
@@ -189,27 +189,6 @@ func (e erasure) save(
 	return err
 }
 
-var errNotApplied = errors.New("an erasure is not applied")
-
-// Changed implements changeplan.Kind.
-func (erasure) Changed(context.Context, tenancy.ID, changeplan.Plan, changeplan.Part) ([]tenancy.Kept, error) {
-	return nil, errNotApplied
-}
-
-// Apply implements changeplan.Kind.
-func (erasure) Apply(
-	context.Context, *db.DB, tenancy.ID, changeplan.Plan, changeplan.Part,
-) (r changeplan.Result, err error) {
-	return r, errNotApplied
-}
-
-// Undo implements changeplan.Kind.
-func (erasure) Undo(
-	context.Context, *db.DB, tenancy.ID, changeplan.Plan, changeplan.Part,
-) (r changeplan.Result, err error) {
-	return r, errNotApplied
-}
-
 // eraser finds a customer in the rows of plans.
 type eraser struct {
 	id    string
@@ -280,7 +259,7 @@ func (e *eraser) eraseDetails(d *details) {
 	}
 	for i := range d.Questions {
 		q := &d.Questions[i]
-		q.File, q.Column, q.Examples = e.label(q.File), cell(q.Column), nil
+		q.File, q.Column, q.Examples, q.Readings = e.label(q.File), cell(q.Column), nil, nil
 		q.Choices = slices.DeleteFunc(q.Choices, e.has)
 	}
 	for _, file := range slices.Sorted(maps.Keys(d.Settings.Mapping)) {

@@ -8,4 +8,6 @@ import (
 )
 
 // Erasure returns the kind of erasures with another length of a turn.
-func Erasure(db *db.DB, turn time.Duration) changeplan.Kind { return erasure{db, turn} }
+func Erasure(db *db.DB, turn time.Duration) changeplan.Kind {
+	return erasure{NewImporter(db, Pictures{}), turn}
+}

@@ -69,9 +69,20 @@ func (k orders) apply(ctx context.Context, p *part) error {
 	if err != nil {
 		return err
 	}
-	results, err := k.sales.ApplyOrders(ctx, p.tenant, p.plan, column(rows, (*Record).orderRow))
+	results, customers, err := k.sales.ApplyOrders(ctx, p.tenant, p.plan, column(rows, (*Record).orderRow))
+	p.result.Customers = customers
 	p.result.Facts.Orders = setAll(rows, results)
 	return err
+}
+
+// undo also undoes the changes of customers by their orders.
+func (k orders) undo(ctx context.Context, p *part) ([]tenancy.Kept, error) {
+	kept, err := k.facts.undo(ctx, p)
+	if err != nil || len(p.result.Customers) == 0 {
+		return kept, err
+	}
+	more, err := k.sales.UndoCustomers(ctx, p.tenant, p.plan, p.result.Customers)
+	return append(kept, more...), err
 }
 
 // refunds are the rows of refunds.

@@ -125,13 +125,19 @@ func workbookOf(rows [][]string) string {
 
 // mapped returns settings with the proposed mapping of the files that need one.
 func mapped(t testing.TB, dir fs.FS, settings Settings) Settings {
+	return mappedOf(t, dir, euroShop, settings)
+}
+
+// mappedOf is mapped of a tenant.
+func mappedOf(t testing.TB, dir fs.FS, tenant Tenant, settings Settings) Settings {
 	t.Helper()
-	set, err := Open(context.Background(), dir, "", euroShop, settings)
+	set, err := Open(context.Background(), dir, "", tenant, settings)
 	if err != nil {
 		return settings
 	}
 	for _, q := range set.Questions {
 		if q.ID != "mapping" {
+			settings = answer(settings, q)
 			continue
 		}
 		if settings.Mapping == nil {
@@ -146,12 +152,14 @@ func mapped(t testing.TB, dir fs.FS, settings Settings) Settings {
 // answered has an answer to every question.
 var answered = Settings{
 	DateOrder: "mdy", Decimal: ",", MissingSKU: "derive", Refunds: "attach", TaxIncluded: "yes", RestoreZeros: true,
+	RepeatedSKU: "derive", Rounding: "round", Charset: "windows-1250", Cost: "line", Discount: "percent", Tax: "row",
+	Total: "after_discount",
 }
 
 // fixtures returns the files of testdata.
 func fixtures(t testing.TB) []string {
 	t.Helper()
-	names, err := filepath.Glob("testdata/*.csv")
+	names, err := filepath.Glob("[ft]*/*.csv") // formats and testdata
 	if err != nil || len(names) < 10 {
 		t.Fatalf("%d files of testdata, %v", len(names), err)
 	}
@@ -169,7 +177,7 @@ func fixtures(t testing.TB) []string {
 // mustAddUp reads files of any content.
 func mustAddUp(t testing.TB, dir fs.FS, settings Settings) {
 	t.Helper()
-	set, err := Open(context.Background(), dir, "", euroShop, mapped(t, dir, settings))
+	set, err := Open(context.Background(), dir, "", euroShop, mapped(t, dir, mapped(t, dir, settings)))
 	if err != nil || len(set.Questions) > 0 {
 		return
 	}

@@ -57,7 +57,9 @@ func (g *group) addToBlock(c cells, apart bool) {
 }
 
 // begins reports whether the row is the first one of its order.
-func (c cells) begins() bool { return c.begin != "" && c.text(c.begin) != "" }
+func (c cells) begins() bool {
+	return c.description != nil && c.description.Sales.Begins != noField && c.text(c.description.Sales.Begins) != ""
+}
 
 // withoutRepeated returns the group without blocks that are equal to an earlier one, and a record for each of these. If
 // an order begins again with other content, in the same file or in another one of the format, its rows are refused.
@@ -108,13 +110,37 @@ func rowsOf(all []cells) []changeplan.FileRow {
 	return rows
 }
 
-// orderKey returns the number of an order.
-func (s *source) orderKey(cells []string) string {
-	cell := cells[s.at[s.order]]
-	if s.isExact {
-		return strings.TrimSpace(s.unguard(cell))
+// isGrouped reports whether several rows become records together.
+func (s *source) isGrouped() bool {
+	switch d := s.description; {
+	case d == nil:
+		return s.order != ""
+	case d.Kind == Order:
+		return true
+	default:
+		return d.Products.Grouped || d.Products.ByParent
 	}
-	return strings.TrimPrefix(plainText(cell), s.prefix)
+}
+
+// orderKey returns what the rows of an order, or of a product with its variants, have in common.
+func (s *source) orderKey(texts []string) string {
+	if s.isExact {
+		return strings.TrimSpace(s.unguard(texts[s.own[s.order]]))
+	}
+	c := cells{source: s, cells: texts}
+	switch d := s.description; {
+	case d.Kind == Product && d.Products.ParentByID:
+		return c.first(fParent, fID)
+	case d.Kind == Product && d.Products.ByParent:
+		if key := c.first(fParent, fSKU); key != "" || c.text(fID) == "" {
+			return key
+		}
+		return "id:" + c.text(fID)
+	case d.Kind == Product || c.has(fGroup):
+		return c.text(fGroup)
+	default:
+		return strings.TrimPrefix(c.text(fNumber), d.Sales.Prefix)
+	}
 }
 
 // eachOrder calls f with the rows of each order in sources, and with each row without an order as a group without a
@@ -143,36 +169,22 @@ func (r *reading) eachOrder(ctx context.Context, sources []*source, f func(group
 
 // eachAdjacent is eachOrder for a source whose orders are together.
 func (r *reading) eachAdjacent(ctx context.Context, s *source, f func(group) bool) error {
-	rows, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer rows.rows.Close()
 	current, suspect := group{}, ""
-	for {
-		row, err := rows.next(ctx)
-		if errors.Is(err, io.EOF) {
-			if current.number != "" {
-				f(current)
-			}
-			return nil
-		}
+	for row, err := range s.all(ctx) {
 		if err != nil {
 			return err
 		}
-		lone, isLone := loneRow(s, row)
-		if isLone {
+		c, number := s.rowOfOrder(row)
+		if number == "" {
 			if suspicious(s, row) {
 				suspect = lineOf(s, row.Line)
 				current.suspect = suspect
 			}
-			if !f(lone) {
+			if !f(group{rows: []cells{c}}) {
 				return nil
 			}
 			continue
 		}
-		c := s.cellsOf(row)
-		number := s.orderKey(row.Cells)
 		if number != current.number {
 			if current.number != "" && !f(current) {
 				return nil
@@ -184,16 +196,22 @@ func (r *reading) eachAdjacent(ctx context.Context, s *source, f func(group) boo
 		}
 		current.addToBlock(c, false)
 	}
+	if current.number != "" {
+		f(current)
+	}
+	return nil
 }
 
-// loneRow returns a group with only this row, if the row has no order.
-func loneRow(s *source, row table.Row) (group, bool) {
-	c := s.cellsOf(row)
-	if row.Problem != "" {
-		c.invalid = tenancy.InvalidError{"": {row.Problem}}
-		return group{rows: []cells{c}}, true
+// rowOfOrder returns a row, and what it has in common with the other rows of its order, or "" if it has no order.
+func (s *source) rowOfOrder(row table.Row) (c cells, number string) {
+	c = s.cellsOf(row)
+	switch {
+	case row.Problem != "":
+		c.invalid.Add("", "%s", row.Problem)
+	case s.isGrouped():
+		number = s.orderKey(row.Cells)
 	}
-	return group{rows: []cells{c}}, s.orderKey(row.Cells) == ""
+	return c, number
 }
 
 // suspicious reports whether a row without an order may be an item of its neighbours. Below the orders of a spreadsheet
@@ -237,43 +255,32 @@ func (p *partitions) close() {
 // distribute writes the rows of a source. A row that may belong to its neighbours leaves a mark at both: an entry
 // without cells.
 func (p *partitions) distribute(ctx context.Context, i int, s *source, f func(group) bool) (more bool, err error) {
-	rows, err := s.open()
-	if err != nil {
-		return false, err
-	}
-	defer rows.rows.Close()
 	last, suspect := "", 0
-	for {
-		row, err := rows.next(ctx)
-		if errors.Is(err, io.EOF) {
-			return true, nil
-		}
+	for row, err := range s.all(ctx) {
 		if err != nil {
 			return false, err
 		}
-		if lone, isLone := loneRow(s, row); isLone {
-			if !f(lone) {
-				return false, nil
-			}
-			if suspicious(s, row) {
-				suspect = row.Line
-			}
-			if last != "" && suspect == row.Line {
-				err = p.write(last, i, suspect, nil, false)
-			}
-		} else {
-			number := s.orderKey(row.Cells)
+		c, number := s.rowOfOrder(row)
+		switch {
+		case number != "":
 			if suspect > 0 {
 				err = p.write(number, i, suspect, nil, false)
 			}
 			suspect = 0
 			err = errors.Join(err, p.write(number, i, row.Line, row.Cells, number != last))
 			last = number
+		case !f(group{rows: []cells{c}}):
+			return false, nil
+		case suspicious(s, row):
+			if suspect = row.Line; last != "" {
+				err = p.write(last, i, suspect, nil, false)
+			}
 		}
 		if err != nil {
 			return false, fmt.Errorf("temporary file: %w", err)
 		}
 	}
+	return true, nil
 }
 
 // of returns the partition of an order.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"mime/multipart"
 	"slices"
 	"strings"
@@ -162,7 +161,7 @@ func (m *Importer) Plan(
 	d.Files, d.Questions, d.Totals, d.Notes, d.Unread = set.Files, set.Questions, nil, nil, map[int32]int64{}
 	if len(set.Questions) == 0 {
 		sums, parts := newTotals(zone), int32(0)
-		err := m.planRecords(ctx, tenant, set, failing(ctx, set.Records(ctx)), sums, plan.CreatedAt,
+		err := m.planRecords(ctx, tenant, set, set.Records(ctx), sums, plan.CreatedAt,
 			func(part changeplan.Part, rows []Record) error {
 				if n := countUnread(rows); n > 0 {
 					d.Unread[parts] = n
@@ -173,6 +172,9 @@ func (m *Importer) Plan(
 		if errors.Is(err, changeplan.ErrPaused) {
 			paused.Pictures = kept
 			stored, _ = json.Marshal(paused) // it was JSON before
+		}
+		if of, isRead := errors.AsType[unreadable](err); isRead {
+			err = readFailure(ctx, of.error)
 		}
 		if err != nil {
 			return stored, false, err
@@ -194,7 +196,7 @@ func countUnread(rows []Record) (n int64) {
 	return n
 }
 
-// openAgain opens the files with the settings of the details. It uses remembered mappings only for the first plan,
+// openAgain opens the files with the settings of the details. It uses remembered answers only for the first plan,
 // because a user can change them afterwards.
 func (m *Importer) openAgain(
 	ctx context.Context, tenant tenancy.ID, files fs.FS, zone *time.Location, d *details,
@@ -218,20 +220,6 @@ func allProblems(files []File) string {
 		problems = append(problems, f.Name+" "+f.Problem)
 	}
 	return "No file can be read: " + strings.Join(problems, "; ") + "."
-}
-
-// failing returns records with errors that are shown to the user.
-func failing(ctx context.Context, records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for record, err := range records {
-			if err != nil {
-				err = readFailure(ctx, err)
-			}
-			if !yield(record, err) {
-				return
-			}
-		}
-	}
 }
 
 // readFailure returns why files cannot be read, as a sentence.

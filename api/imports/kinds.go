@@ -16,7 +16,7 @@ func Kinds(db *db.DB, p Pictures) map[string]changeplan.Kind {
 	changes := changesImporter{NewImporter(db, Pictures{})}
 	changes.maxRows = maxChangeRows
 	return map[string]changeplan.Kind{
-		PlanKind: NewImporter(db, p), ChangesKind: changes, EraseKind: erasure{db, eraseTurn},
+		PlanKind: NewImporter(db, p), ChangesKind: changes, EraseKind: erasure{NewImporter(db, Pictures{}), eraseTurn},
 	}
 }
 

@@ -33,7 +33,7 @@ func TestSquareItemsHaveStockByLocation(t *testing.T) {
 	for _, r := range records {
 		categories = append(categories, r.Product.CategoryName.Value)
 	}
-	if diff := cmp.Diff([]string{"Coffee", "Tea", ""}, categories); diff != "" {
+	if diff := cmp.Diff([]string{"Drinks > Coffee", "Tea", ""}, categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
 }
@@ -169,7 +169,7 @@ func TestWooCommerceProductsAreVariations(t *testing.T) {
 	t.Parallel()
 	mustSummarise(t, Settings{MissingSKU: "derive"}, []string{
 		"ignored: has variations, which are the products",
-		`SHIRT-S "Shirt - S" 12.50 stock 12 upc 4006381333931 active`, `Sticker "Sticker" 1.00 draft ` +
+		`SHIRT-S "Shirt - S" 9.90 stock 12 upc 4006381333931 active`, `Sticker "Sticker" 1.00 draft ` +
 			`(an image has no valid URL and was not imported)`,
 	}, "woocommerce_products.csv")
 }

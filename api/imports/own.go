@@ -110,7 +110,7 @@ func (s *source) useOwn(f *format, line int) error {
 	if column := f.missing(s.Header); column != "" {
 		return fmt.Errorf("%s line %d: column %s is missing", s.Name, line, column)
 	}
-	s.use(f, func(column string) string { return column })
+	s.use(f, func(column string) (target, string) { return target{}, "" })
 	return nil
 }
 
@@ -173,11 +173,11 @@ func (s *source) unguard(cell string) string {
 
 // Cell returns a text as it was exported, or an amount in cents, or false if the file does not have the column.
 func (c cells) Cell(column string) (text string, exists bool) {
-	i, exists := c.at[column]
+	i, exists := c.own[column]
 	if !exists || c.types[i] != amountColumn {
 		return c.plain(column), exists
 	}
-	amount := c.money(column, column)
+	amount := c.moneyAt(i, column)
 	if amount == nil {
 		return "", true
 	}
@@ -188,7 +188,15 @@ func (c cells) Cell(column string) (text string, exists bool) {
 func (c cells) Refuse(column, problem string, args ...any) { c.refuse(column, problem, args...) }
 
 // plain returns a text as it was exported.
-func (c cells) plain(column string) string { return c.unguard(c.raw(column)) }
+func (c cells) plain(column string) string { return c.unguard(c.ownCell(column)) }
+
+// ownCell returns a cell of one of our files as it is in the file, or "" if the file does not have the column.
+func (c cells) ownCell(column string) string {
+	if i, exists := c.own[column]; exists {
+		return c.cells[i]
+	}
+	return ""
+}
 
 // record returns the record of a row, with the key in a column.
 func (c cells) record(column string) Record {

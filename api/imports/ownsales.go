@@ -86,7 +86,7 @@ func (r *Record) cancellations(row export.OrderRow, invalid tenancy.InvalidError
 // observeOwnOrder records the times of the first and the last order. An export begins with the newest order, but names
 // as sold and the list of orders depend on the sequence in which orders are stored.
 func observeOwnOrder(s *source, c cells) {
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(c.raw("placed_at")))
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(c.ownCell("placed_at")))
 	if err == nil && s.seen.firstOrder.IsZero() {
 		s.seen.firstOrder = at
 	}
@@ -126,7 +126,7 @@ func (r *Record) addItem(c cells) (row export.ItemRow) {
 // checkNames refuses names that were not exported.
 func (c cells) checkNames() {
 	for _, column := range []string{"name", "category_name", "seller_name"} {
-		if _, problem := catalog.CheckName(c.plain(column)); problem != "" && c.raw(column) != "" {
+		if _, problem := catalog.CheckName(c.plain(column)); problem != "" && c.ownCell(column) != "" {
 			c.refuse(column, "%s", problem)
 		}
 	}

@@ -48,7 +48,7 @@ func (m *Importer) planRecords(
 	defer p.pictures.close()
 	for record, err := range records {
 		if err != nil {
-			return err
+			return unreadable{err}
 		}
 		if err := p.record(ctx, record); err != nil {
 			return err
@@ -56,6 +56,12 @@ func (m *Importer) planRecords(
 	}
 	return p.flush(ctx)
 }
+
+// unreadable is an error of the records, which is shown to the user.
+type unreadable struct{ error }
+
+// Unwrap returns the error.
+func (u unreadable) Unwrap() error { return u.error }
 
 // planner has the rows of the next parts, and the keys of rows that earlier parts create.
 type planner struct {
@@ -187,8 +193,7 @@ func (p *planner) findNamed(ctx context.Context, records []Record) error {
 				continue // another numbering
 			}
 			delete(r.Invalid, "order_number")
-			r.Refund.OrderNumber = number
-			r.Refund.Reference = new(p.equal.reference("import:", number, *r.Refund.RefundedAt, r.Refund.Amount))
+			p.equal.attach(r, "import:", number)
 		}
 	}
 	return err

@@ -117,49 +117,62 @@ func (s *source) recogniseHeader(row table.Row, first bool, mapping map[string]s
 	if mapping != nil {
 		return s.applyMapping(mapping)
 	}
-	if f := recogniseFormat(s.Header); f != nil {
-		s.use(f, table.Normal)
-		return len(s.at), nil
+	if f, l, score := s.recogniseFormat(); f != nil {
+		s.use(f, func(column string) (target, string) { return l.target(column, table.Normal(column), s.currency) })
+		s.Problem = f.description.Refuse
+		return score, nil
 	}
 	if first {
 		own, err := s.recogniseOwn(row)
 		if err != nil || own {
-			return len(s.at), err
+			return len(s.own), err
 		}
 	}
 	return s.propose(), nil
 }
 
-// use sets the format and its columns. Columns with the same name after the first have no meaning.
-func (s *source) use(f *format, normal func(string) string) {
+// use sets the format and its columns. Of the columns of our own files with the same name, the first one counts, and so
+// it does of those of a field with one name.
+func (s *source) use(f *format, targetOf func(string) (target, string)) {
 	s.table.Microseconds = f.isExact
-	s.format, s.at, s.types = f, map[string]int{}, make([]columnType, len(s.Header))
-	for i, column := range s.Header {
-		name := normal(column)
-		kind, known := f.columns[name]
-		if !known && f.more != nil && f.more(name) {
-			kind, known = amountColumn, true
+	s.format, s.types = f, make([]columnType, len(s.Header))
+	s.own, s.columns = map[string]int{}, [numFields][]fieldColumn{}
+	for i, name := range s.Header {
+		if kind, known := f.columns[name]; known {
+			if _, exists := s.own[name]; !exists {
+				s.own[name], s.types[i] = i, kind
+				continue
+			}
 		}
-		if _, exists := s.at[name]; known && !exists {
-			s.at[name], s.types[i] = i, kind
-		} else if column != "" {
-			s.Unused = append(s.Unused, column)
+		to, captured := targetOf(name)
+		isSame := func(c fieldColumn) bool { return c.rank == to.rank && c.captured == captured }
+		switch columns := &s.columns[to.field]; {
+		case name == "":
+		case to.field == noField || slices.ContainsFunc(*columns, isSame):
+			s.Unused = append(s.Unused, name)
+		default:
+			*columns, s.types[i] = append(*columns, fieldColumn{i, to.rank, captured}), fields[to.field].kind
 		}
+	}
+	for _, columns := range s.columns {
+		slices.SortStableFunc(columns, func(a, b fieldColumn) int { return a.rank - b.rank })
 	}
 }
 
-// recogniseFormat returns the format with the most columns, among formats whose columns are all in the header.
-func recogniseFormat(header []string) *format {
-	names := map[string]bool{}
-	for _, column := range header {
-		names[table.Normal(column)] = true
+// recogniseFormat returns the format whose description has the most columns of a header, and its language.
+func (s *source) recogniseFormat() (best *format, language *dialect, score int) {
+	names := map[string][]string{}
+	for _, column := range s.Header {
+		normal := table.Normal(column)
+		names[normal] = append(names[normal], column)
 	}
-	var best *format
-	for _, f := range formats {
-		has := !slices.ContainsFunc(f.required, func(column string) bool { return !names[column] })
-		if has && (best == nil || len(f.required) > len(best.required)) {
-			best = f
+	for _, f := range formats() {
+		for i := range f.description.dialects {
+			l := &f.description.dialects[i]
+			if n := f.description.recognise(l, names, s.currency); n > score && len(l.required) > 0 {
+				best, language, score = f, l, n
+			}
 		}
 	}
-	return best
+	return best, language, score
 }

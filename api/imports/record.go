@@ -81,6 +81,7 @@ type Record struct {
 	setsImages    bool                // of an archive: the product gets its images
 	isGone        bool                // the product of a filter was deleted in the meantime
 	changedFields []string            // of a product by field, which something else has changed
+	unsold        money.Cents         // the amount of an ignored order
 	refunded      money.Cents         // the cumulative amount that earlier rows of the plan refund, if Cumulative is set
 }
 
@@ -190,11 +191,19 @@ type Settings struct {
 	Mapping      map[string]map[string]string `json:"mapping,omitempty"`
 	DateOrder    string                       `json:"date_order,omitempty"`    // dmy or mdy
 	Decimal      string                       `json:"decimal,omitempty"`       // , or .
+	Charset      string                       `json:"charset,omitempty"`       // one of table.Charsets, of texts not in UTF-8
 	Timezone     string                       `json:"timezone,omitempty"`      // of times without one; default the tenant's
 	Channel      string                       `json:"channel,omitempty"`       // of all orders
 	MissingSKU   string                       `json:"missing_sku,omitempty"`   // derive or refuse
+	RepeatedSKU  string                       `json:"repeated_sku,omitempty"`  // derive, last or refuse
+	Statuses     map[string]string            `json:"statuses,omitempty"`      // what statuses of orders mean
 	Refunds      string                       `json:"refunds,omitempty"`       // attach or leave_out those without an order
 	TaxIncluded  string                       `json:"tax_included,omitempty"`  // yes or no, for a plain spreadsheet
+	Cost         string                       `json:"cost,omitempty"`          // unit or line
+	Discount     string                       `json:"discount,omitempty"`      // amount or percent
+	Total        string                       `json:"total,omitempty"`         // of a line before_discount or after_discount
+	Tax          string                       `json:"tax,omitempty"`           // of the order or of the row
+	Rounding     string                       `json:"rounding,omitempty"`      // round or refuse more than two decimals
 	RestoreZeros bool                         `json:"restore_zeros,omitempty"` // of barcodes
 }
 
@@ -217,15 +226,39 @@ type File struct {
 	Mapping  map[string]string   `json:"mapping,omitempty"`
 	Examples map[string][]string `json:"examples,omitempty"`
 	Problem  string              `json:"problem,omitempty"` // why the file is not read at all
+	Rounding *Rounding           `json:"rounding,omitempty"`
+	// Answered are the IDs of questions about the file that the settings answer.
+	Answered []string `json:"answered,omitempty"`
+}
+
+// Rounding is an offer: amounts with more than two decimals are refused, unless the setting rounding is round.
+type Rounding struct {
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"`
+	Change   string   `json:"change"` // of the sum of these amounts
 }
 
 // Question is something that a user must answer with the setting ID before the files can be read.
 type Question struct {
-	ID       string   `json:"id"` // mapping, date_order, decimal, missing_sku, refunds or tax_included
+	ID       string   `json:"id"` // the name of a setting
 	File     string   `json:"file"`
 	Column   string   `json:"column,omitempty"`
 	Examples []string `json:"examples,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
+	// Readings are what values of the file are with each choice: {"dmy": ["3 April 2026"], "mdy": ["4 March 2026"]}.
+	Readings map[string][]string `json:"readings,omitempty"`
+	Reason   string              `json:"reason,omitempty"` // of mapping: what is missing, or must not be there
+}
+
+// statusKey begins the key of a question what a status means.
+const statusKey = "statuses "
+
+// key identifies what a question asks: its ID, and the status.
+func (q Question) key() string {
+	if q.ID == "statuses" {
+		return statusKey + q.Examples[0]
+	}
+	return q.ID
 }
 
 // Set is a set of recognised files.
@@ -233,7 +266,6 @@ type Set struct {
 	Files     []File
 	Questions []Question // if there are any, Records must not be called
 	records   func(context.Context) iter.Seq2[Record, error]
-	progress  func() (file string, read, size int64)
 	archive   *archive               // or nil
 	kept      map[string]keptPicture // pictures of earlier turns; nil if there is one turn only
 }
@@ -241,7 +273,3 @@ type Set struct {
 // Records reads the files again and yields their records, with temporary files while it does. An error means that a
 // file cannot be read to its end; it is the last element.
 func (s *Set) Records(ctx context.Context) iter.Seq2[Record, error] { return s.records(ctx) }
-
-// Progress returns the file of the last record, the rows of the records so far, and the rows of all files. It must not
-// be called while Records reads the next record.
-func (s *Set) Progress() (file string, read, size int64) { return s.progress() }

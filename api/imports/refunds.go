@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -18,18 +17,6 @@ const (
 	maxReturnBytes = 16 << 20 // of their rows
 	maxSold        = 300_000  // sold items that may be returned
 )
-
-// evidence is what the first reading of a file found, besides the forms of columns.
-type evidence struct {
-	missingSKU  string            // an example of an item without SKU
-	returns     map[[16]byte]bool // the keys of returned items
-	example     string            // of a return
-	loneReturns bool              // a return of a spreadsheet is not below its order
-	perLine     map[string]bool   // amounts of orders that differ between the rows of an order
-	firstOrder  time.Time
-	lastOrder   time.Time
-	previous    map[string]string // the last value of these in the order, and its number
-}
 
 // returned records the key of a returned item, which the row that sold it also has.
 func (e *evidence) returned(key [16]byte, example string) {
@@ -107,12 +94,12 @@ func (r *reading) keepReturn(item returnedItem) []Record {
 }
 
 // newReturn returns a refund, in cents, that names no order.
-func newReturn(c cells, number string, at time.Time, amount int64, invalid tenancy.InvalidError) Record {
+func newReturn(c cells, number string, at time.Time, amount int64) Record {
 	if amount < 0 || amount > int64(money.Max) {
-		invalid.Add("amount", "%v", money.ErrRange)
+		c.invalid.Add("amount", "%v", money.ErrRange)
 	}
 	record := c.newRecord(Refund, number)
-	record.Invalid, record.Theirs = invalid, map[string]int64{"Refunds": amount}
+	record.Theirs = map[string]int64{"Refunds": amount}
 	record.Refund = &sales.Refund{Amount: money.Cents(amount), RefundedAt: &at}
 	return record
 }
@@ -147,9 +134,7 @@ func (r *reading) attachRefunds() []Record {
 			return cmp.Or(cmp.Compare(boolOrder(a.price == returned.price), boolOrder(b.price == returned.price)),
 				a.at.Compare(b.at))
 		})
-		record.Refund.OrderNumber = best.number
-		record.Refund.Reference = new(r.sold.equal.reference("import:"+record.Key+":", best.number, returned.at,
-			record.Refund.Amount))
+		r.sold.equal.attach(&record, "import:"+record.Key+":", best.number)
 		records = append(records, record)
 	}
 	return records
@@ -158,14 +143,15 @@ func (r *reading) attachRefunds() []Record {
 // equalRefunds counts refunds by their content.
 type equalRefunds map[[16]byte]int
 
-// reference identifies a refund by its content and the number of equal ones before it: two equal refunds of an order
-// are both stored, and a second import stores nothing. Stored references must not change.
-func (e equalRefunds) reference(prefix, order string, at time.Time, amount money.Cents) string {
-	reference, _ := e.next(prefix, order, at, amount)
-	return reference
+// attach makes a refund one of an order.
+func (e equalRefunds) attach(r *Record, prefix, order string) {
+	reference, _ := e.next(prefix, order, *r.Refund.RefundedAt, r.Refund.Amount)
+	r.Refund.OrderNumber, r.Refund.Reference = order, &reference
 }
 
-// next is reference with the number that it ends with.
+// next returns a reference that identifies a refund by its content and the number of equal ones before it, and that
+// number: two equal refunds of an order are both stored, and a second import stores nothing. Stored references must not
+// change.
 func (e equalRefunds) next(prefix, order string, at time.Time, amount money.Cents) (reference string, nth int) {
 	key := keyOf(order, prefix, at.UTC().Truncate(time.Microsecond).String(), amount.String())
 	e[key]++

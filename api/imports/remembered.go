@@ -3,7 +3,9 @@ package imports
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -14,27 +16,70 @@ import (
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
 
-// open is Open with the remembered mappings of files without a mapping in given. It returns the settings that it used,
-// and the names of the remembered ones.
+// remembered are the answers of a user for files with the same columns.
+type remembered struct {
+	// Fields are the fields of a mapping by position of the columns, because names can differ in case and spaces.
+	Fields  []string          `json:"fields,omitempty"`
+	Answers map[string]string `json:"answers,omitempty"` // by the keys of questions
+}
+
+// open is Open with the remembered answers to questions that given does not answer. It returns the settings that it
+// used, and the names of the remembered ones.
 func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Tenant, given Settings) (
 	set *Set, used Settings, names []string, err error,
 ) {
 	if set, err = Open(ctx, dir, "", of, given); err != nil {
 		return nil, given, nil, err
 	}
-	used, names, err = m.recall(ctx, tenant, set.Files, given)
-	if err != nil || len(names) == 0 {
+	var headers []changeplan.Header
+	for _, f := range set.Files {
+		headers = append(headers, headerOf(f, set.Questions, given))
+	}
+	known, err := m.recall(ctx, tenant, headers)
+	if err != nil || len(known) == 0 {
 		return set, given, nil, err
 	}
-	again, err := Open(ctx, dir, "", of, used)
-	if _, isInvalid := errors.AsType[tenancy.InvalidError](err); isInvalid {
-		return set, given, nil, nil // a field that no longer exists
+	used, names = recallAnswers(given, known)
+	best := set
+	if len(names) > 0 {
+		if best, err = Open(ctx, dir, "", of, used); err != nil {
+			return set, given, nil, notUsable(err)
+		}
 	}
-	return again, used, names, err
+	withMapping := used
+	withMapping.Mapping = maps.Clone(used.Mapping)
+	for i, f := range best.Files {
+		withMapping.recallMapping(f, known[headers[i]].Fields)
+	}
+	if len(withMapping.Mapping) == len(used.Mapping) {
+		return best, used, names, nil
+	}
+	again, err := Open(ctx, dir, "", of, withMapping)
+	if err != nil {
+		return set, given, nil, notUsable(err) // such as a field that no longer exists
+	}
+	return again, withMapping, slices.Sorted(slices.Values(append(names, "mapping"))), nil
 }
 
-// headerOf identifies the columns of a file, so that their mapping can be remembered.
-func headerOf(columns []string) changeplan.Header {
+// notUsable returns nil if the settings are the reason for an error.
+func notUsable(err error) error {
+	if _, isInvalid := errors.AsType[tenancy.InvalidError](err); isInvalid {
+		return nil
+	}
+	return err
+}
+
+// headerOf identifies the columns of a file, so that answers can be remembered. If it is asked how the characters are
+// encoded, the names are as they are before the answer.
+func headerOf(f File, questions []Question, settings Settings) changeplan.Header {
+	columns := f.Header
+	i := slices.IndexFunc(questions, func(q Question) bool { return q.ID == "charset" && q.File == f.Name })
+	switch {
+	case slices.Contains(f.Answered, "charset"):
+		columns = table.Undecoded(columns, settings.Charset)
+	case i >= 0:
+		columns = table.Undecoded(columns, questions[i].Choices[0])
+	}
 	var normal []string
 	for _, column := range columns {
 		normal = append(normal, table.Normal(column))
@@ -42,90 +87,149 @@ func headerOf(columns []string) changeplan.Header {
 	return sha256.Sum256([]byte(strings.Join(normal, "\n")))
 }
 
-// recall adds remembered mappings to the settings that a user gave.
-func (m *Importer) recall(ctx context.Context, tenant tenancy.ID, files []File, given Settings) (
-	used Settings, names []string, err error,
-) {
-	var headers []changeplan.Header
-	for _, f := range files {
-		headers = append(headers, headerOf(f.Header))
+// recall returns what is remembered for headers.
+func (m *Importer) recall(
+	ctx context.Context, tenant tenancy.ID, headers []changeplan.Header,
+) (map[changeplan.Header]remembered, error) {
+	stored, err := changeplan.Remembered(ctx, m.db, tenant, headers)
+	known := map[changeplan.Header]remembered{}
+	for header, content := range stored {
+		var of remembered
+		if err := json.Unmarshal(content, &of); err != nil {
+			return nil, fmt.Errorf("read remembered answers: %w", err)
+		}
+		known[header] = of
 	}
-	stored, err := changeplan.Mappings(ctx, m.db, tenant, headers)
-	if err != nil || len(stored) == 0 {
-		return given, nil, err
+	return known, err
+}
+
+// merge adds answers. Those that differ become "", which is no answer.
+func merge(into, from map[string]string) {
+	for key, answer := range from {
+		if known, exists := into[key]; exists && known != answer {
+			answer = ""
+		}
+		into[key] = answer
+	}
+}
+
+// recallAnswers adds remembered answers, unless those for two headers differ, and returns the names of these settings.
+func recallAnswers(given Settings, known map[changeplan.Header]remembered) (used Settings, names []string) {
+	answers := map[string]string{}
+	for _, of := range known {
+		merge(answers, of.Answers)
 	}
 	used = given
-	if used.Mapping = maps.Clone(given.Mapping); used.Mapping == nil {
-		used.Mapping = map[string]map[string]string{}
+	for key, answer := range answers {
+		if answer != "" && given.answer(key) == "" {
+			used = used.with(key, answer)
+			name, _, _ := strings.Cut(key, " ")
+			names = append(names, name)
+		}
 	}
-	for i, f := range files {
-		fields := stored[headers[i]]
-		if _, mapped := given.Mapping[f.Name]; mapped || len(fields) == 0 || len(fields) != len(f.Header) {
+	slices.Sort(names)
+	return used, slices.Compact(names)
+}
+
+// recallMapping adds the remembered fields of a file without a mapping.
+func (s *Settings) recallMapping(f File, fields []string) {
+	if _, mapped := s.Mapping[f.Name]; mapped || len(fields) == 0 || len(fields) != len(f.Header) {
+		return
+	}
+	mapping := map[string]string{}
+	for i, column := range f.Header {
+		if mapping[column] == "" {
+			mapping[column] = fields[i]
+		}
+	}
+	if s.Mapping == nil {
+		s.Mapping = map[string]map[string]string{}
+	}
+	s.Mapping[f.Name] = mapping
+}
+
+// toRemember returns the answers about files by their headers. Those that differ between two files are "". Those of
+// imports by the command are not remembered.
+func (d details) toRemember() map[changeplan.Header]remembered {
+	all := map[changeplan.Header]remembered{}
+	for _, f := range d.Files {
+		if d.Remembered == nil || len(f.Header) == 0 {
 			continue
 		}
-		mapping := map[string]string{}
-		for i, column := range f.Header {
-			if mapping[column] == "" {
-				mapping[column] = fields[i]
+		of := remembered{Answers: map[string]string{}}
+		for _, id := range f.Answered {
+			of.Answers[id] = d.Settings.answer(id)
+		}
+		if slices.Contains(f.Answered, "statuses") {
+			for status, meaning := range d.Settings.Statuses {
+				of.Answers[statusKey+status] = meaning
 			}
 		}
-		used.Mapping[f.Name], names = mapping, []string{"mapping"}
+		if mapping, mapped := d.Settings.Mapping[f.Name]; mapped {
+			for _, column := range f.Header {
+				of.Fields = append(of.Fields, mapping[column])
+			}
+		}
+		header := headerOf(f, nil, d.Settings)
+		if before, exists := all[header]; exists {
+			merge(of.Answers, before.Answers)
+			if !slices.Equal(of.Fields, before.Fields) {
+				of.Fields = nil
+			}
+		}
+		all[header] = of
 	}
-	return used, names, nil
+	return all
 }
 
-// toRemember returns the mappings that the next import of files with the same headers uses, by position of the columns,
-// because names can differ in case and spaces. It returns nil for a header without a mapping, or with different
-// mappings in two files. Mappings of imports by the command are not remembered.
-func (d details) toRemember() map[changeplan.Header][]string {
-	if d.Remembered == nil {
-		return nil
-	}
-	mappings, differs := map[changeplan.Header][]string{}, map[changeplan.Header]bool{}
-	for _, f := range d.Files {
-		mapping, mapped := d.Settings.Mapping[f.Name]
-		if len(f.Header) == 0 {
-			continue
-		}
-		header := headerOf(f.Header)
-		if _, exists := mappings[header]; !exists {
-			mappings[header] = nil
-		}
-		if !mapped {
-			continue
-		}
-		fields := make([]string, len(f.Header))
-		for i, column := range f.Header {
-			fields[i] = mapping[column]
-		}
-		differs[header] = differs[header] || mappings[header] != nil && !slices.Equal(mappings[header], fields)
-		mappings[header] = fields
-	}
-	for header := range mappings {
-		if differs[header] {
-			mappings[header] = nil
-		}
-	}
-	return mappings
-}
-
-// remember stores the mappings of a plan that is being applied.
+// remember stores the answers of a plan that is being applied. Answers to other questions about such files stay.
 func (m *Importer) remember(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
-	d, err := readDetails(plan)
-	if err != nil {
-		return err
-	}
-	return changeplan.RememberMappings(ctx, m.db, tenant, d.toRemember())
+	return m.changeRemembered(ctx, tenant, plan, func(known, of remembered) remembered {
+		for key, answer := range known.Answers {
+			if _, exists := of.Answers[key]; !exists {
+				of.Answers[key] = answer
+			}
+		}
+		return of
+	})
 }
 
-// forget deletes the mappings of a plan that is being undone, because they may be the reason for the undo. Mappings
-// that a later import has replaced stay.
+// forget deletes the answers of a plan that is being undone, because they may be the reason for the undo. Those that a
+// later import has replaced stay.
 func (m *Importer) forget(ctx context.Context, tenant tenancy.ID, plan changeplan.Plan) error {
+	return m.changeRemembered(ctx, tenant, plan, func(known, of remembered) remembered {
+		maps.DeleteFunc(known.Answers, func(key, answer string) bool { return of.Answers[key] == answer })
+		if slices.Equal(known.Fields, of.Fields) {
+			known.Fields = nil
+		}
+		return known
+	})
+}
+
+// changeRemembered changes what is remembered for the files of a plan.
+func (m *Importer) changeRemembered(
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, change func(known, of remembered) remembered,
+) error {
 	d, err := readDetails(plan)
+	answers := d.toRemember()
+	if err != nil || len(answers) == 0 {
+		return err
+	}
+	known, err := m.recall(ctx, tenant, slices.Collect(maps.Keys(answers)))
 	if err != nil {
 		return err
 	}
-	mappings := d.toRemember()
-	maps.DeleteFunc(mappings, func(_ changeplan.Header, fields []string) bool { return fields == nil })
-	return changeplan.ForgetMappings(ctx, m.db, tenant, mappings)
+	changed := map[changeplan.Header]json.RawMessage{}
+	for header, of := range answers {
+		after := change(known[header], of)
+		maps.DeleteFunc(after.Answers, func(_, answer string) bool { return answer == "" })
+		changed[header] = nil
+		if len(after.Answers)+len(after.Fields) == 0 {
+			continue
+		}
+		if changed[header], err = json.Marshal(after); err != nil {
+			return err
+		}
+	}
+	return changeplan.Remember(ctx, m.db, tenant, changed)
 }

@@ -35,7 +35,7 @@ func (j jobs) mustApply(t *testing.T, id int64) imports.Import {
 	return i
 }
 
-func TestMappingsAreRememberedForTheSameColumns(t *testing.T) {
+func TestAnswersAreRememberedForTheSameColumns(t *testing.T) {
 	t.Parallel()
 	j := newJobs(t)
 	sales := func(n int) string { return fmt.Sprintf(strangeSales, n) }
@@ -58,13 +58,13 @@ func TestMappingsAreRememberedForTheSameColumns(t *testing.T) {
 	j.mustApply(t, first.ID)
 
 	second := j.mustImport(t, imports.Settings{}, "june.csv", strings.Replace(sales(2), "Wie viele", " wie Viele", 1))
-	if second.State != changeplan.NeedsMapping || len(second.Questions) != 1 || second.Questions[0].ID != "date_order" ||
-		!slices.Equal(second.Remembered, []string{"mapping"}) || second.Settings.DateOrder != "" ||
-		second.Settings.Mapping["june.csv"]["wie Viele"] != "quantity" || second.Settings.Channel != "" {
+	if second.State != changeplan.Planned || !slices.Equal(second.Remembered, []string{"date_order", "mapping"}) ||
+		second.Settings.DateOrder != "dmy" || second.Settings.Mapping["june.csv"]["wie Viele"] != "quantity" ||
+		second.Settings.Channel != "" {
 		t.Fatalf("the second import is %s, %+v, remembered %v", second.State, second.Settings, second.Remembered)
 	}
 	second = j.mustRun(t, second.ID, j.Configure(t.Context(), j.tenant.ID, second.ID, imports.Settings{}))
-	wantAsked("without the remembered mapping", second)
+	wantAsked("without the remembered answers", second)
 	if err := j.Cancel(t.Context(), j.tenant.ID, tenancy.Operator, second.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -119,5 +119,82 @@ func TestFilesWithTheSameColumnsShareAMapping(t *testing.T) {
 		if slices.Contains(next.Remembered, "mapping") != c.remembered {
 			t.Errorf("%s mappings: remembered %v", name, next.Remembered)
 		}
+	}
+}
+
+// TestEachAnswerIsRemembered imports a file with questions, and another one of its shape.
+func TestEachAnswerIsRemembered(t *testing.T) {
+	t.Parallel()
+	for id, c := range map[string]struct {
+		file     string
+		settings imports.Settings
+	}{
+		"repeated_sku": {"Artikelnummer,Bezeichnung,Preis\n%[1]s,Tee S,1.00\n%[1]s,Tee M,2.00\n", imports.Settings{RepeatedSKU: "derive"}},
+		"missing_sku":  {"Artikelnummer,Bezeichnung,Preis\n,%[1]s,1.00\nCUP,Cup,2.00\n", imports.Settings{MissingSKU: "derive"}},
+		"decimal":      {"Artikelnummer,Bezeichnung,Preis\n%[1]s,Tee,1.250\n", imports.Settings{Decimal: ","}},
+		"charset": {"Artikelnummer,Bezeichnung,Preis,Gr\xf6\xdfe\n%[1]s,\xaf\xf3\xb3w,1.00,S\nB,\xaf\xf3\xb3ty,2.00,M\n",
+			imports.Settings{Charset: "windows-1250"}},
+		"statuses": {"number,placed_at,sku,quantity,price,status\n%[1]s,2026-03-13,MUG,1,1.00,Strange\n",
+			imports.Settings{Statuses: map[string]string{"strange": "unpaid"}}},
+		"tax_included": {"number,placed_at,sku,quantity,price,tax_total\n%[1]s,2026-03-13,MUG,1,1.19,0.19\n",
+			imports.Settings{TaxIncluded: "yes"}},
+		"discount": {"number,placed_at,sku,quantity,price,discount\n%[1]s,2026-03-13,MUG,1,9.00,0.1\n",
+			imports.Settings{Discount: "percent"}},
+	} {
+		j := newJobs(t)
+		i := j.mustImport(t, imports.Settings{}, "a.csv", fmt.Sprintf(c.file, "A-1"))
+		if i.State != changeplan.NeedsMapping {
+			t.Errorf("%s is not asked: the import is %s, %v, %+v", id, i.State, i.Failure, i.Files)
+			continue
+		}
+		i = j.mustRun(t, i.ID, j.Configure(t.Context(), j.tenant.ID, i.ID, c.settings))
+		j.mustApply(t, i.ID)
+		again := j.mustImport(t, imports.Settings{}, "b.csv", fmt.Sprintf(c.file, "A-2"))
+		if again.State != changeplan.Planned || !slices.Equal(again.Remembered, []string{id}) {
+			t.Errorf("%s: the second import is %s, remembered %v, %+v", id, again.State, again.Remembered, again.Questions)
+			continue
+		}
+		if err := j.Cancel(t.Context(), j.tenant.ID, tenancy.Operator, again.ID); err != nil {
+			t.Fatal(err)
+		}
+		j.mustRun(t, i.ID, j.Undo(t.Context(), j.tenant.ID, tenancy.Operator, i.ID))
+		if third := j.mustImport(t, imports.Settings{}, "c.csv", fmt.Sprintf(c.file, "A-3")); len(third.Remembered) > 0 {
+			t.Errorf("%s is remembered after the undo", id)
+		}
+	}
+}
+
+func TestDifferentAnswersForTwoFilesAreNotUsed(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const first, second = "sku,name,price\n%s,Tee,1.250\n", "sku,title,price\n%s,Tee,1.250\n"
+	for name, of := range map[string][2]string{"a.csv": {first, ","}, "b.csv": {second, "."}} {
+		i := j.mustImport(t, imports.Settings{Decimal: of[1], Rounding: "round"}, name, fmt.Sprintf(of[0], name))
+		j.mustApply(t, i.ID)
+	}
+	both := j.mustImport(t, imports.Settings{}, "c.csv", fmt.Sprintf(first, "C"), "d.csv", fmt.Sprintf(second, "D"))
+	if slices.Contains(both.Remembered, "decimal") || both.State != changeplan.NeedsMapping {
+		t.Errorf("the import is %s, remembered %v", both.State, both.Remembered)
+	}
+}
+
+// A status that is not known is asked about. The answers to others stay, also if an import has none of them.
+func TestAnswersToOtherStatusesStay(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	for n, of := range []struct {
+		status string
+		asked  bool
+	}{{"strange", true}, {"odd", true}, {"strange", false}, {"odd", false}} {
+		i := j.mustImport(t, imports.Settings{}, "a.csv",
+			fmt.Sprintf("number,placed_at,sku,quantity,price,status\nA-%d,2026-03-13,MUG,1,1.00,%s\n", n, of.status))
+		if asked := i.State == changeplan.NeedsMapping; asked != of.asked {
+			t.Fatalf("import %d: %s is asked: %t, want %t", n, of.status, asked, of.asked)
+		}
+		if of.asked {
+			answer := imports.Settings{Statuses: map[string]string{of.status: "sale"}}
+			j.mustRun(t, i.ID, j.Configure(t.Context(), j.tenant.ID, i.ID, answer))
+		}
+		j.mustApply(t, i.ID)
 	}
 }

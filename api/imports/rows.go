@@ -46,7 +46,7 @@ func (i Import) HasCustomers() bool {
 // fileKinds are the kinds of rows by format.
 var fileKinds = sync.OnceValue(func() map[string]Kind {
 	kinds := map[string]Kind{}
-	for _, f := range slices.Concat([]*format{sheetProducts, sheetOrders}, formats, archiveFiles, ownFiles) {
+	for _, f := range slices.Concat(formats(), archiveFiles, ownFiles) {
 		kinds[f.name] = f.kind
 	}
 	return kinds

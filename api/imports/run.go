@@ -42,7 +42,7 @@ type Options struct {
 type Input struct {
 	Files    []File   `json:"files"`
 	Settings Settings `json:"settings"`
-	// Remembered are the names of the settings that come from an earlier import; only the mapping is remembered. It is
+	// Remembered are the names of the settings that come from an earlier import. It is
 	// nil before the files are read, and in imports by the command, which neither uses nor stores mappings.
 	Remembered []string    `json:"remembered"`
 	Questions  []Question  `json:"questions"`

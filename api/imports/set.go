@@ -2,11 +2,8 @@ package imports
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"io/fs"
 	"iter"
 	"path"
@@ -28,10 +25,8 @@ type reading struct {
 
 	nameByID map[Kind]map[string]string // of our references
 	sold     soldItems
-	products map[uint64]uint64 // the hash of the last content of a product by the hash of its SKU
+	products map[uint64]readProduct // by the hash of the SKU
 	seed     maphash.Seed
-	file     string // of the last record
-	done     int64  // rows
 }
 
 // check returns the time zone of times without one, or an InvalidError.
@@ -45,16 +40,15 @@ func (s Settings) check(tenant Tenant) (*time.Location, error) {
 // Check returns the validation errors of the settings.
 func (s Settings) Check() tenancy.InvalidError {
 	invalid := tenancy.InvalidError{}
-	for _, c := range []struct {
-		name, value string
-		choices     []string
-	}{
-		{"date_order", s.DateOrder, []string{"dmy", "mdy"}}, {"decimal", s.Decimal, []string{",", "."}},
-		{"missing_sku", s.MissingSKU, []string{"derive", "refuse"}}, {"refunds", s.Refunds, []string{"attach", "leave_out"}},
-		{"tax_included", s.TaxIncluded, []string{"yes", "no"}},
-	} {
-		if c.value != "" && !slices.Contains(c.choices, c.value) {
-			invalid.Add(c.name, "must be one of %s", strings.Join(c.choices, ", "))
+	for name, answer := range s.answers() {
+		if choices := settingChoices[name]; *answer != "" && !slices.Contains(choices, *answer) {
+			invalid.Add(name, "must be one of %s", strings.Join(choices, ", "))
+		}
+	}
+	for _, outcome := range s.Statuses {
+		if !slices.Contains(orderStatuses, outcome) {
+			invalid.Add("statuses", "must be one of %s", strings.Join(orderStatuses, ", "))
+			break
 		}
 	}
 	if s.Channel != "" && channelOf(s.Channel) != s.Channel {
@@ -64,6 +58,47 @@ func (s Settings) Check() tenancy.InvalidError {
 		invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
 	}
 	return invalid
+}
+
+// answers returns the settings with choices.
+func (s *Settings) answers() map[string]*string {
+	return map[string]*string{
+		"date_order": &s.DateOrder, "decimal": &s.Decimal, "charset": &s.Charset, "missing_sku": &s.MissingSKU,
+		"repeated_sku": &s.RepeatedSKU, "rounding": &s.Rounding, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded,
+		"cost": &s.Cost, "discount": &s.Discount, "tax": &s.Tax, "total": &s.Total,
+	}
+}
+
+// answer returns the answer to a question by its key, or "".
+func (s Settings) answer(key string) string {
+	if status, isStatus := strings.CutPrefix(key, statusKey); isStatus {
+		return s.Statuses[status]
+	}
+	return orZero(s.answers()[key])
+}
+
+// with returns the settings with an answer to a question.
+func (s Settings) with(key, answer string) Settings {
+	if status, isStatus := strings.CutPrefix(key, statusKey); isStatus {
+		statuses := map[string]string{status: answer}
+		for other, meaning := range s.Statuses {
+			if other != status {
+				statuses[other] = meaning
+			}
+		}
+		s.Statuses = statuses
+	} else if setting := s.answers()[key]; setting != nil {
+		*setting = answer
+	}
+	return s
+}
+
+// settingChoices are the values that settings can have.
+var settingChoices = map[string][]string{
+	"date_order": {"dmy", "mdy"}, "decimal": {",", "."}, "charset": table.Charsets, "missing_sku": {"derive", "refuse"},
+	"repeated_sku": {"derive", "last", "refuse"}, "rounding": {"round", "refuse"}, "refunds": {"attach", "leave_out"},
+	"tax_included": {"yes", "no"}, "cost": {"unit", "line"}, "discount": {"amount", "percent"},
+	"total": {"before_discount", "after_discount"}, "tax": {"order", "row"},
 }
 
 // maxTemporary limits the bytes of temporary files of an import, besides the files themselves.
@@ -97,6 +132,12 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		file := File{Name: t.Name, Size: t.Size, Problem: t.Problem}
 		s := &source{File: file, table: t, zone: zone, currency: tenant.Currency}
 		var others []*source
+		if choices, lines := t.Charset(); choices != nil {
+			r.ask(s, Question{ID: "charset", Choices: choices, Readings: lines})
+		}
+		if settings.Charset != "" {
+			t.SetCharset(settings.Charset)
+		}
 		if t.Problem == "" {
 			if others, err = s.recognise(settings.Mapping[t.Name]); err != nil {
 				return nil, err
@@ -121,7 +162,6 @@ func (r *reading) setFiles() {
 	for _, s := range r.sources {
 		r.Files = append(r.Files, s.File)
 	}
-	r.progress = r.rowsRead
 }
 
 // examine reads a file once, and adds its questions.
@@ -138,14 +178,17 @@ func (r *reading) examine(ctx context.Context, s *source) error {
 		s.format = &format{}
 		err := s.scan(ctx)
 		s.format = nil
-		r.Questions = append(r.Questions, Question{ID: "mapping", File: s.Name})
+		r.Questions = append(r.Questions, Question{ID: "mapping", File: s.Name, Reason: s.reason})
 		return err
 	}
 	s.Format = s.name
 	if err := s.scan(ctx); err != nil {
 		return err
 	}
-	r.Questions = append(r.Questions, s.decide(r.settings)...)
+	for _, question := range s.decide(r.settings) {
+		r.ask(s, question)
+	}
+	s.seen.rows = exampleRows{}
 	return nil
 }
 
@@ -153,14 +196,10 @@ func (r *reading) examine(ctx context.Context, s *source) error {
 func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r.nameByID, r.sold = map[Kind]map[string]string{}, r.newSoldItems()
-		r.products, r.seed = map[uint64]uint64{}, maphash.MakeSeed()
-		r.done = 0
+		r.products, r.seed = map[uint64]readProduct{}, maphash.MakeSeed()
 		stopped := false
 		each := func(g group) bool {
 			for _, record := range r.recordsOf(g) {
-				if r.file = g.rows[0].Name; record.Kind == g.rows[0].kind {
-					r.done += int64(len(record.Rows) + record.Omitted)
-				}
 				if !stopped && !yield(record, nil) {
 					stopped = true
 				}
@@ -169,7 +208,7 @@ func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 		}
 		for _, sources := range r.inSequence() {
 			var err error
-			if sources[0].order == "" {
+			if !sources[0].isGrouped() {
 				err = eachRow(ctx, sources[0], each)
 			} else {
 				err = r.eachOrder(ctx, sources, each)
@@ -190,37 +229,17 @@ func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// rowsRead is Progress. The row of a refund or a cancellation counts with its order.
-func (r *reading) rowsRead() (file string, read, size int64) {
-	for _, s := range r.sources {
-		size += int64(s.Rows)
-	}
-	return r.file, min(r.done, size), size
-}
-
 // eachRow calls f with each row of a source without orders.
 func eachRow(ctx context.Context, s *source, f func(group) bool) error {
-	rows, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer rows.rows.Close()
-	for {
-		row, err := rows.next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for row, err := range s.all(ctx) {
 		if err != nil {
 			return err
 		}
-		c := s.cellsOf(row)
-		if row.Problem != "" {
-			c.invalid.Add("", "%s", row.Problem)
-		}
-		if !f(group{rows: []cells{c}}) {
+		if c, _ := s.rowOfOrder(row); !f(group{rows: []cells{c}}) {
 			return nil
 		}
 	}
+	return nil
 }
 
 // recordsOf returns the records of a group. A row that could not be read is refused.
@@ -245,26 +264,10 @@ func (r *reading) recordsOf(g group) []Record {
 		records[i].About = about
 		records[i].Cancelled = isCancelled && records[i].Kind == Order
 		if c.kind == Product && !c.isExact { // our own files may have several rows of a product
-			r.noteRepeatedSKU(&records[i])
+			r.checkRepeatedSKU(c.source, &records[i])
 		}
 	}
 	return records
-}
-
-// noteRepeatedSKU adds a note to a product that replaces other values of an earlier row with the same SKU.
-func (r *reading) noteRepeatedSKU(record *Record) {
-	if record.Product == nil || record.Product.SKU.Value == "" || len(record.Invalid) > 0 {
-		return
-	}
-	content, _ := json.Marshal(record.Product) // has no values that cannot be encoded
-	sku, hash := maphash.String(r.seed, strings.TrimSpace(record.Product.SKU.Value)), maphash.Bytes(r.seed, content)
-	earlier, exists := r.products[sku]
-	if exists && earlier != hash {
-		record.Notes = append(record.Notes, Note{Text: "replaces the values of an earlier row with the same SKU"})
-	}
-	if exists || len(r.products) < maxOrderIDs {
-		r.products[sku] = hash
-	}
 }
 
 // inSequence returns the sources in the sequence in which they are read. Sources with parts of the same orders are read

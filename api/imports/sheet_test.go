@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
 
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -88,7 +90,7 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 		want          []string
 	}{
 		{"German products below a title", "Preisliste März 2026;;;;\n;;;;\nArtikelnummer;Bezeichnung;Preis;Bestand;EAN\n" +
-			"A-1;Stuhl;1.249,50;3;4006381333931\n;Tisch;9,00;-2;5,01E+12\n;;;;\n", Settings{}, []string{
+			"A-1;Stuhl;1.249,50;3;4006381333931\n;Tisch;9,00;-2;5,01E+12\n;;;;\n", Settings{MissingSKU: "derive"}, []string{
 			`A-1 "Stuhl" 1249.50 stock 3 upc 4006381333931`,
 			`refused: upc has lost digits in a spreadsheet: format the column as text before the export ` +
 				`(the quantity in stock is negative and was not imported)`}},
@@ -237,7 +239,8 @@ func TestColumnsToMapHaveProposalsAndExamples(t *testing.T) {
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
-	if headerOf([]string{"SKU ", "Name*"}) != headerOf([]string{"sku", "name"}) {
+	header := func(columns ...string) changeplan.Header { return headerOf(File{Header: columns}, nil, Settings{}) }
+	if header("SKU ", "Name*") != header("sku", "name") {
 		t.Error("the same header has two fingerprints")
 	}
 }
@@ -406,26 +409,32 @@ func TestAReturnBelongsToTheLastEarlierOrder(t *testing.T) {
 	}
 }
 
-// A repeated SKU applies to the result of the earlier row, as in bulk requests.
-func TestARepeatedSKUIsNoted(t *testing.T) {
+// Rows with the same SKU are asked about, unless they are the stock of one product in several places. A later file has
+// later values.
+func TestRowsWithTheSameSKUAreAskedAbout(t *testing.T) {
 	t.Parallel()
-	set, records := mustRead(t, directory(
+	dir := directory(
 		"a.csv", "SKU,Name,Price,Stock,Warehouse\nA,Cup,10.00,5,North\nB,Mug,9.00,1,North\n A ,Cup,10.00,7,South\n"+
-			"B,Mug,9.00,1,North\nC,Cup,x,5,North\nC,Cup,1.00,5,North\n",
-		"b.csv", "SKU,Name,Price\nB,Mug,9.50\n"), Settings{})
-	mustHaveEachRowOnce(t, set, records)
-	const note = "replaces the values of an earlier row with the same SKU"
-	var noted []string
-	for _, r := range records {
-		if slices.Contains(r.Notes, Note{Text: note}) {
-			noted = append(noted, fmt.Sprint(r.Rows[0].File, ":", r.Rows[0].Line))
+			"B,Mug,9.00,1,North\nC,Cup,x,5,North\nC,Cup red,1.00,5,North\n",
+		"b.csv", "SKU,Name,Price\nB,Mug,9.50\n")
+	set := mustOpen(t, dir, Settings{})
+	if len(set.Questions) != 1 || set.Questions[0].ID != "repeated_sku" || set.Questions[0].Examples[0] != "C" {
+		t.Errorf("questions = %+v", set.Questions)
+	}
+	const note = " (replaces the values of an earlier row with the same SKU)"
+	for answer, want := range map[string][]string{
+		"last": {`refused: price must be a decimal number`, `C "Cup red" 1.00 stock 5`},
+		"refuse": {`refused: price must be a decimal number; sku is that of several rows that differ`,
+			`refused: sku is that of several rows that differ`},
+		"derive": {`refused: price must be a decimal number`, `C - Cup red "Cup red" 1.00 stock 5`},
+	} {
+		set, records := mustRead(t, dir, Settings{RepeatedSKU: answer})
+		mustHaveEachRowOnce(t, set, records)
+		want = slices.Concat([]string{`A "Cup" 10.00 5 in North`, `B "Mug" 9.00 stock 1`, `A "Cup" 10.00 7 in South`,
+			`B "Mug" 9.00 stock 1`}, want, []string{`B "Mug" 9.50` + note})
+		if diff := cmp.Diff(want, summary(records)); diff != "" {
+			t.Errorf("%s: records (-want +got):\n%s", answer, diff)
 		}
-	}
-	if diff := cmp.Diff([]string{"a.csv:4", "b.csv:2"}, noted); diff != "" {
-		t.Errorf("noted (-want +got):\n%s", diff)
-	}
-	if got, want := refusals(records), []string{"a.csv:6 C price must be a decimal number"}; !slices.Equal(got, want) {
-		t.Errorf("refused %q, want %q", got, want)
 	}
 }
 
@@ -507,5 +516,78 @@ func TestAWorkbookIsOpenedOnceForAllItsSheets(t *testing.T) {
 	_, err := Open(t.Context(), dir, t.TempDir(), Tenant{"USD", time.UTC}, Settings{})
 	if err != nil || opened > 10 {
 		t.Errorf("Open = %v after opening files %d times, want at most 10 times", err, opened)
+	}
+}
+
+func TestColumnsAreRecognisedInFiveLanguages(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, want string }{
+		{"Item no.", "sku"}, {"Artikelnummer", "sku"}, {"SKU code", "sku"}, {"Art.-Nr.", "sku"}, {" Preis * ", "price"},
+		{"Stückpreis", "price"}, {"Prix unitaire HT", "price"}, {"Código de barras", "upc"}, {"Numéro de commande", "number"},
+		{"Order_No", "number"}, {"E-Mail", "customer.email"}, {"Bestellnummer", "sku number"}, {"Fußball", ""},
+		{"Währung", "currency"}, {"Order date", "placed_at"}, {"customer_id", "customer.id"}, {"Voorraad", "quantity"},
+	} {
+		found, _ := fieldsOf(test.name)
+		if got := strings.Trim(fmt.Sprint(found), "[]"); got != test.want {
+			t.Errorf("fieldsOf(%q) = %s, want %s", test.name, got, test.want)
+		}
+	}
+	for _, test := range []struct {
+		name            string
+		included, known bool
+	}{{"Prix TTC", true, true}, {"Preis (netto)", false, true}, {"Price", false, false}} {
+		if included, known := taxIncluded(test.name); included != test.included || known != test.known {
+			t.Errorf("taxIncluded(%q) = %v, %v", test.name, included, known)
+		}
+	}
+}
+
+// TestQuestionsShowTheirRowsInEachReading asks about rows, and wants what two of them become with each answer.
+func TestQuestionsShowTheirRowsInEachReading(t *testing.T) {
+	t.Parallel()
+	const order = "number,placed_at,sku,quantity,price,"
+	for id, c := range map[string]struct {
+		file string
+		want map[string][]string
+	}{
+		"repeated_sku": {"Artikelnummer,Bezeichnung,Preis\nTEE,Tee S,10.00\nTEE,Tee M,12.00\n", map[string][]string{
+			"derive": {"SKU TEE - Tee S, Tee S, price 10.00", "SKU TEE - Tee M, Tee M, price 12.00"},
+			"last": {"SKU TEE, Tee S, price 10.00",
+				"SKU TEE, Tee M, price 12.00; replaces the values of an earlier row with the same SKU"},
+			"refuse": {"TEE is refused: sku is that of several rows that differ",
+				"TEE is refused: sku is that of several rows that differ"},
+		}},
+		"missing_sku": {"Artikelnummer,Bezeichnung,Preis\n,Mug,10.00\nTEE,Tee,12.00\n", map[string][]string{
+			"derive": {"SKU Mug, Mug, price 10.00"}, "refuse": {"The row is refused: sku is required"},
+		}},
+		"tax_included": {order + "tax_total\n1,2026-03-13,MUG,1,11.90,1.90\n", map[string][]string{
+			"yes": {"1: revenue 10.00, tax 1.90"}, "no": {"1: revenue 11.90, tax 1.90"},
+		}},
+		"cost": {order + "COGS\n1,2026-03-13,MUG,3,20.00,30.00\n", map[string][]string{
+			"unit": {"1: revenue 60.00, tax 0.00, cost 90.00"}, "line": {"1: revenue 60.00, tax 0.00, cost 30.00"},
+		}},
+		"discount": {order + "discount\n1,2026-03-13,MUG,1,10.00,0.20\n", map[string][]string{
+			"amount": {"1: revenue 9.80, tax 0.00"}, "percent": {"1: revenue 8.00, tax 0.00"},
+		}},
+		"total": {"number,placed_at,sku,line_total,discount\n1,2026-03-13,MUG,90.00,10.00\n", map[string][]string{
+			"before_discount": {"1: revenue 80.00, tax 0.00"}, "after_discount": {"1: revenue 90.00, tax 0.00"},
+		}},
+		"tax": {order + "tax_total\n1,2026-03-13,MUG,1,10.00,1.90\n1,2026-03-13,CUP,1,10.00,1.90\n", map[string][]string{
+			"order": {"1: revenue 20.00, tax 1.90"}, "row": {"1: revenue 20.00, tax 3.80"},
+		}},
+		"statuses": {order + "status\n1,2026-03-13,MUG,1,10.00,Strange\n", map[string][]string{
+			"sale": {"1: revenue 10.00, tax 0.00"}, "unpaid": {"1: revenue 10.00, tax 0.00; the order is not paid yet: strange"},
+			"refunded":  {"1: revenue 10.00, tax 0.00; refund of 10.00"},
+			"ignored":   {"1 is not imported: the state of the order is strange"},
+			"cancelled": {"1: revenue 10.00, tax 0.00; cancelled"},
+		}},
+	} {
+		set := mustOpen(t, directory("file.csv", c.file), Settings{})
+		i := slices.IndexFunc(set.Questions, func(q Question) bool { return q.ID == id })
+		if i < 0 {
+			t.Errorf("%s is not asked: %+v", id, set.Questions)
+		} else if got := set.Questions[i].Readings; !maps.EqualFunc(got, c.want, slices.Equal) {
+			t.Errorf("%s has the readings %q, want %q", id, got, c.want)
+		}
 	}
 }

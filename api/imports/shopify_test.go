@@ -199,9 +199,9 @@ func TestShopifyProductsAreVariants(t *testing.T) {
 			p.Status.Value, p.Tags.Value, r.Notes))
 	}
 	want := []string{
-		"00123|Mug - Small / Blue|<p>Blue &amp; white</p>|9.50 12.00 4.25|{true false 12}|Mugs|Acme|4006381333931|active|" +
+		"00123|Mug - Small / Blue|<p>Blue &amp; white</p>|9.50 12.00 4.25|{true false 12}|Home & Garden > Kitchen > Mugs|Acme|4006381333931|active|" +
 			"[gift blue]|[]",
-		"MUG-L|Mug - Large / Blue|<p>Blue &amp; white</p>|11.00 0.00 0.00|{false false 0}|Mugs|Acme|036000291452|active|" +
+		"MUG-L|Mug - Large / Blue|<p>Blue &amp; white</p>|11.00 0.00 0.00|{false false 0}|Home & Garden > Kitchen > Mugs|Acme|036000291452|active|" +
 			"[gift blue]|[{the quantity in stock is negative and was not imported 0} " +
 			"{leading zeros of the barcode were restored 0}]",
 		"Gift card|Gift card||25.00 0.00 0.00|{false false 0}|Gift cards|Acme||draft|[]|[{is a gift card 0}]",

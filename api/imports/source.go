@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/limits"
 )
 
@@ -29,15 +33,17 @@ type source struct {
 	File
 	*format
 	table    *table.File
-	skip     int            // rows up to the header
-	at       map[string]int // columns by their name in the format
-	types    []columnType   // by column
-	forms    []table.Form   // by column
+	skip     int                      // rows up to the header
+	own      map[string]int           // columns of our own files by name
+	columns  [numFields][]fieldColumn // of other files by field
+	types    []columnType             // by column
+	forms    []table.Form             // by column
 	zone     *time.Location
 	currency string                    // of the tenant
 	zones    map[string]*time.Location // by name, of rows that have one
 	bytes    int64                     // of all cells
 	together bool                      // the rows of each order are
+	reason   string                    // why the columns are not those of products or orders
 	seen     evidence
 }
 
@@ -56,6 +62,24 @@ func (s *source) open() (*sourceRows, error) {
 		r.line = row.Line
 	}
 	return r, nil
+}
+
+// all yields the rows after the header. An error is the last element.
+func (s *source) all(ctx context.Context) iter.Seq2[table.Row, error] {
+	return func(yield func(table.Row, error) bool) {
+		rows, err := s.open()
+		if err != nil {
+			yield(table.Row{}, err)
+			return
+		}
+		defer rows.rows.Close()
+		for {
+			row, err := rows.next(ctx)
+			if errors.Is(err, io.EOF) || !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 func (s *source) readError(line int, err error) error {
@@ -111,8 +135,15 @@ func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
 				row.Cells[i] = export.Unguard(cell)
 			}
 		}
-		if row.Problem == "" && r.carries {
+		if row.Problem == "" && r.isPlainSale() {
 			r.carryNumber(row.Cells)
+		}
+		if row.Problem == "" && r.description != nil && r.description.Products.GroupAbove {
+			group := &row.Cells[r.columns[fGroup][0].at]
+			if *group == "" {
+				*group = r.last
+			}
+			r.last = *group
 		}
 		return row, nil
 	}
@@ -176,16 +207,19 @@ func (r *sourceRows) convertNumbers(row table.Row) {
 
 var threeDigits = regexp.MustCompile(`\.\d{3}$`)
 
+// isPlainSale reports whether the rows of orders have no known rules.
+func (s *source) isPlainSale() bool { return s.description != nil && s.description.Sales.Plain }
+
 // carryNumber sets the number of the order before in a row of an item that has none. A row with a name but neither a
 // SKU nor a price can be a sum, and so can a row that is named like one. A row with its own day, customer, channel or
 // currency is of another order: without its number, it is refused.
-func (r *sourceRows) carryNumber(cells []string) {
-	row, first := r.cellsOf(table.Row{Cells: cells}), r.cellsOf(table.Row{Cells: r.first})
-	number := &cells[r.at[r.order]]
-	switch isItem := row.text("sku") != "" || row.text("name") != "" && row.text("price") != ""; {
+func (r *sourceRows) carryNumber(texts []string) {
+	row, first := cells{source: r.source, cells: texts}, cells{source: r.source, cells: r.first}
+	number := &texts[row.at(fNumber)]
+	switch isItem := row.text(fSKU) != "" || row.text(fName) != "" && row.text(fPrice) != ""; {
 	case *number != "" && *number != r.last:
-		r.last, r.first = *number, cells
-	case *number != "" || r.last == "" || !isItem || table.IsSum(row.first("sku", "name")):
+		r.last, r.first = *number, texts
+	case *number != "" || r.last == "" || !isItem || isSum(row.first(fSKU, fName)):
 	case row.isOfSale(first):
 		*number = r.last
 	default:
@@ -195,31 +229,23 @@ func (r *sourceRows) carryNumber(cells []string) {
 
 // isOfSale reports whether a row has no other day, customer, channel and currency than the first one of an order.
 func (c cells) isOfSale(first cells) bool {
-	at := table.WithoutClock(c.text("placed_at"))
-	if at != "" && at != table.WithoutClock(first.text("placed_at")) {
+	at := table.WithoutClock(c.text(fPlacedAt))
+	if at != "" && at != table.WithoutClock(first.text(fPlacedAt)) {
 		return false
 	}
-	return !slices.ContainsFunc(append([]string{"channel", "currency"}, ofCustomer...), func(field string) bool {
-		value := c.text(field)
-		return value != "" && value != first.text(field)
+	return !slices.ContainsFunc(append([]field{fChannel, fCurrency}, ofCustomer...), func(f field) bool {
+		value := c.text(f)
+		return value != "" && value != first.text(f)
 	})
 }
 
 // scan reads all rows, to count them and to decide how numbers and dates are written.
 func (s *source) scan(ctx context.Context) error {
-	rows, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer rows.rows.Close()
 	s.forms = make([]table.Form, len(s.Header))
 	seed, seen, last := maphash.MakeSeed(), map[uint64]struct{}{}, uint64(0)
+	examples, invalid := make([][]string, len(s.Header)), tenancy.InvalidError{}
 	s.together = true
-	for {
-		row, err := rows.next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for row, err := range s.all(ctx) {
 		if err != nil {
 			return err
 		}
@@ -227,8 +253,8 @@ func (s *source) scan(ctx context.Context) error {
 		if row.Problem != "" {
 			continue
 		}
-		for _, i := range s.at {
-			switch s.types[i] {
+		for i, kind := range s.types {
+			switch kind {
 			case amountColumn:
 				s.forms[i].AddNumber(row.Cells[i])
 			case dateColumn:
@@ -236,13 +262,18 @@ func (s *source) scan(ctx context.Context) error {
 			}
 		}
 		if s.observe != nil {
-			s.observe(s, s.cellsOf(row))
+			clear(invalid)
+			c := cells{source: s, line: row.Line, cells: row.Cells, invalid: invalid}
+			s.seen.rows.add(c)
+			s.observe(s, c)
 		}
 		for i, cell := range row.Cells {
 			s.bytes += int64(len(cell)) + 2
-			s.addExample(s.Header[i], cell)
+			if s.Examples != nil && len(examples[i]) < numExamples && cell != "" {
+				examples[i] = addExample(examples[i], cell)
+			}
 		}
-		if s.order == "" || !s.together {
+		if !s.isGrouped() || !s.together {
 			continue
 		}
 		if hash := maphash.String(seed, s.orderKey(row.Cells)); hash != last {
@@ -253,31 +284,99 @@ func (s *source) scan(ctx context.Context) error {
 			last, seen[hash] = hash, struct{}{}
 		}
 	}
-}
-
-func (s *source) addExample(column, cell string) {
-	if examples := s.Examples[column]; s.Examples != nil && cell != "" && len(examples) < numExamples &&
-		!slices.Contains(examples, cell) {
-		s.Examples[column] = append(examples, strings.Clone(clean(shorten(cell, 100))))
+	s.seen.rows.end()
+	for i, column := range s.Header {
+		if len(examples[i]) > 0 && s.Examples[column] == nil {
+			s.Examples[column] = examples[i]
+		}
 	}
+	return nil
 }
 
-// decide sets the forms of columns, and returns the questions.
+func addExample(examples []string, cell string) []string {
+	if cell = clean(shorten(cell, 100)); slices.Contains(examples, cell) {
+		return examples
+	}
+	return append(examples, strings.Clone(cell))
+}
+
+// decide sets the forms of columns, and returns the questions, also those that the settings answer.
 func (s *source) decide(settings Settings) (questions []Question) {
-	var decimal byte
+	var separator byte
 	if settings.Decimal != "" {
-		decimal = settings.Decimal[0]
+		separator = settings.Decimal[0]
+	}
+	var dates table.DateOrder
+	if s.description != nil {
+		dates = s.description.Dates
 	}
 	for i, column := range s.Header {
-		if example := s.forms[i].Number(decimal); example != "" {
-			questions = append(questions, Question{"decimal", s.Name, column, []string{example}, []string{",", "."}})
+		examples := s.forms[i].Examples()
+		form := s.forms[i] // without an answer
+		s.forms[i].Number(separator)
+		s.forms[i].Date(table.DateOrder(settings.DateOrder), dates)
+		if example := form.Number(0); example != "" {
+			readings := readingsOf("decimal", examples, func(choice, text string) string {
+				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
+				return digits
+			})
+			questions = append(questions, Question{
+				ID: "decimal", Column: column, Examples: []string{example}, Readings: readings,
+			})
 		}
-		if example := s.forms[i].Date(table.DateOrder(settings.DateOrder), s.dates); example != "" {
-			questions = append(questions, Question{"date_order", s.Name, column, []string{example}, []string{"dmy", "mdy"}})
+		if example := form.Date("", dates); example != "" {
+			readings := readingsOf("date_order", examples, func(choice, text string) string {
+				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
+				if err != nil {
+					return text
+				}
+				return at.Format("2 January 2006")
+			})
+			questions = append(questions, Question{
+				ID: "date_order", Column: column, Examples: []string{example}, Readings: readings,
+			})
 		}
 	}
-	if s.ask != nil {
-		questions = append(questions, s.ask(s, settings)...)
+	if s.description != nil {
+		s.offerRounding(settings)
+		questions = append(questions, s.ask()...)
 	}
 	return questions
+}
+
+// offerRounding counts amounts with more than two decimals, and rounds them if the settings say so. Quantities are never
+// rounded.
+func (s *source) offerRounding(settings Settings) {
+	change := decimal.Zero
+	for i := range s.forms {
+		isNumber := func(c fieldColumn) bool { return c.at == i }
+		count, examples, by := s.forms[i].Long()
+		quantities := slices.Concat(s.columns[fQuantity], s.columns[fReorderPoint], s.columns[fStock])
+		if count == 0 || slices.ContainsFunc(quantities, isNumber) {
+			continue
+		}
+		if s.Rounding == nil {
+			s.Rounding = &Rounding{}
+		}
+		s.Rounding.Count += count
+		s.Rounding.Examples = append(s.Rounding.Examples, examples...)
+		of, _ := decimal.NewFromString(by) // is a number
+		change = change.Add(of)
+		s.Rounding.Change = change.String()
+		s.forms[i].Rounds = settings.Rounding == "round"
+	}
+	if s.Rounding != nil && settings.Rounding != "" {
+		s.answered("rounding")
+	}
+}
+
+// readingsOf returns what examples are with each answer to a question.
+func readingsOf(id string, examples []string, read func(choice, example string) string) map[string][]string {
+	readings := map[string][]string{}
+	for _, choice := range settingChoices[id] {
+		for _, example := range examples {
+			readings[choice] = append(readings[choice], read(choice, example))
+		}
+	}
+	return readings
 }

@@ -68,6 +68,9 @@ func (t *totals) add(rows []Record) {
 		for _, note := range row.Notes {
 			t.notes.add(note)
 		}
+		if row.unsold != 0 {
+			t.notes.add(Note{Text: "an order is not imported: " + row.Ignored, Amount: int64(row.unsold)})
+		}
 		if !counts {
 			continue
 		}

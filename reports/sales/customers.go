@@ -98,6 +98,20 @@ func changedCustomers(sent []Customer, stored []storedCustomer) []Customer {
 	return slices.SortedFunc(maps.Values(changed), func(a, b Customer) int { return cmp.Compare(a.ID, b.ID) })
 }
 
+// renamed returns the changes of stored customers.
+func renamed(changed []Customer, stored []storedCustomer) (changes []CustomerChange) {
+	before := customersByNumber(stored)
+	for _, c := range changed {
+		if old, exists := before[c.ID]; exists {
+			changes = append(changes, CustomerChange{
+				ID: c.ID, OldName: old.Name, OldEmail: old.Email,
+				Name: cmp.Or(c.Name, old.Name), Email: cmp.Or(c.Email, old.Email),
+			})
+		}
+	}
+	return changes
+}
+
 // equalOrNil reports whether sent leaves stored as it is.
 func equalOrNil(sent, stored *string) bool {
 	return sent == nil || stored != nil && *sent == *stored

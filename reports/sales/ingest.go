@@ -95,6 +95,7 @@ type orderBatch struct {
 	existing  []existingOrder
 	channels  []channelRow
 	customers []storedCustomer
+	renamed   []CustomerChange // of existing customers, by the orders
 	products  []soldProduct
 	exported  []exportedProduct
 	quota     []tenants.Quota        // with what the rows take, if refusesEach

@@ -58,7 +58,9 @@ func (b *orderBatch) queueReferences(q *pgx.Batch, orders []*orderRow) {
 			select $1, c, c from unnest($2::text[]) c
 			on conflict do nothing`, b.tenant, db.Distinct(channels))
 	}
-	queueCustomers(q, b.tenant, changedCustomers(customers, b.customers), b.customers)
+	changed := changedCustomers(customers, b.customers)
+	b.renamed = renamed(changed, b.customers)
+	queueCustomers(q, b.tenant, changed, b.customers)
 }
 
 func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {

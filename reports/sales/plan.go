@@ -61,13 +61,16 @@ func (s *Store) PlanOrders(ctx context.Context, tenant tenancy.ID, rows []Row) (
 	}), nil
 }
 
-// ApplyOrders is Ingest in a transaction of db.Begin. It records the orders that it creates for Remove.
-func (s *Store) ApplyOrders(ctx context.Context, tenant tenancy.ID, plan PlanID, rows []Row) ([]Result, error) {
-	results, err := s.storeAll(ctx, newOrderBatch(tenant, rows, time.Now()))
-	if err == nil {
+// ApplyOrders is Ingest in a transaction of db.Begin. It records the orders that it creates for Remove, and returns its
+// changes of existing customers for UndoCustomers.
+func (s *Store) ApplyOrders(
+	ctx context.Context, tenant tenancy.ID, plan PlanID, rows []Row,
+) (results []Result, customers []CustomerChange, err error) {
+	b := newOrderBatch(tenant, rows, time.Now())
+	if results, err = s.storeAll(ctx, b); err == nil {
 		err = s.record(ctx, tenant, plan, "orders", CreatedIDs(results))
 	}
-	return results, err
+	return results, b.renamed, err
 }
 
 // record records rows that the transaction created.

@@ -157,7 +157,7 @@ func (s *shop) mustImport(t testing.TB, f file, beforeApply func()) (planned, ap
 	})
 	s.mustShare(t, func(store *sales.Store) error {
 		var facts sales.Facts
-		results, err := store.ApplyOrders(t.Context(), s.tenant, applied.id, f.orders)
+		results, _, err := store.ApplyOrders(t.Context(), s.tenant, applied.id, f.orders)
 		for _, r := range results {
 			applied.outcomes = append(applied.outcomes, outcome(r.Outcome, r.Err))
 			if r.Outcome == sales.Created {
@@ -574,7 +574,7 @@ func TestRemoveRefusesFactsOfOthers(t *testing.T) {
 		}
 	}
 	s.mustSetState(t, plan, "applying")
-	if _, err := s.store.ApplyOrders(t.Context(), s.tenant, plan, []sales.Row{{Order: order("B")}}); err == nil {
+	if _, _, err := s.store.ApplyOrders(t.Context(), s.tenant, plan, []sales.Row{{Order: order("B")}}); err == nil {
 		t.Error("ApplyOrders without a transaction records the order")
 	}
 	if _, err := s.store.Order(t.Context(), s.tenant, "A"); err != nil {

@@ -120,6 +120,7 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, job *j
 	}
 	var changed int
 	first := time.Now()
+	stored := first
 	for part, err := range s.Parts(ctx, tenant, plan.ID) {
 		if err != nil {
 			return err
@@ -134,9 +135,13 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, job *j
 		}
 		recordPart(ctx, "verify", began)
 		changed += len(rows)
+		if len(rows)+int(part.Skipped) == 0 && time.Since(stored) < leaseSeconds*time.Second/4 {
+			continue
+		}
 		if err := s.setChanged(ctx, tenant, plan, part, rows); err != nil {
 			return err
 		}
+		stored = time.Now()
 	}
 	return s.endVerify(ctx, tenant, plan, changed)
 }

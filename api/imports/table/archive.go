@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 )
 
 // maxArchiveDirectory is maxDirectory of an archive, which has an entry for each picture.
@@ -25,36 +24,17 @@ type Archive struct {
 // FindArchive returns the first ZIP file of dir that has an entry, or nil. The caller must close it. others has the
 // names of all other files.
 func FindArchive(dir fs.FS, space *Space, entry string) (found *Archive, others []string, err error) {
-	defer func() {
-		if err != nil && found != nil {
-			err, found = errors.Join(err, found.Close()), nil
-		}
-	}()
-	files, err := fs.ReadDir(dir, ".")
-	if err != nil {
-		return nil, nil, fmt.Errorf("read directory: %w", err)
-	}
-	for _, e := range files {
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		info, err := e.Info()
-		if err != nil {
-			return found, nil, err
-		}
-		f := &File{Name: e.Name(), Size: info.Size(), space: space, directory: maxArchiveDirectory,
-			content: func() (io.ReadCloser, error) { return dir.Open(e.Name()) }}
-		if found == nil {
-			if found, err = f.archive(entry); err != nil {
-				return nil, nil, err
-			}
-			if found != nil {
+	files, err := list(dir, space)
+	for _, f := range files {
+		f.directory = maxArchiveDirectory
+		if found == nil && err == nil {
+			if found, err = f.archive(entry); found != nil {
 				continue
 			}
 		}
-		others = append(others, e.Name())
+		others = append(others, f.Name)
 	}
-	return found, others, nil
+	return found, others, err
 }
 
 // archive returns the file as an archive, or nil if it is not a readable ZIP file with the entry. It reports no error

@@ -22,21 +22,13 @@ func Barcode(text string) (barcode, restored string, err error) {
 	if strings.Trim(barcode, "0123456789") != "" {
 		return text, "", nil // the catalog refuses it
 	}
-	if length := lengthWithZeros(len(barcode)); length > 0 && hasCheckDigit(barcode) {
+	if length := lengthWithZeros[len(barcode)]; length > 0 && hasCheckDigit(barcode) {
 		restored = strings.Repeat("0", length-len(barcode)) + barcode
 	}
 	return barcode, restored, nil
 }
 
-func lengthWithZeros(length int) int {
-	switch length {
-	case 6, 7:
-		return 8
-	case 9, 10, 11:
-		return 12
-	}
-	return 0
-}
+var lengthWithZeros = map[int]int{6: 8, 7: 8, 9: 12, 10: 12, 11: 12}
 
 // hasCheckDigit reports whether the last digit is the GS1 check digit of the others.
 func hasCheckDigit(digits string) bool {

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"errors"
 	"regexp"
 	"strconv"
@@ -30,7 +29,7 @@ var (
 	pointDate    = regexp.MustCompile(`^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4}|\d{2})$`)
 	slashDate    = regexp.MustCompile(`^(\d{1,2})([/-])(\d{1,2})[/-](\d{4}|\d{2})$`)
 	dayMonthName = regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th|er)?[\s.-]*(?:de )?(\pL+)\.?[\s,-]*(?:de )?(\d{4}|\d{2})$`)
-	monthNameDay = regexp.MustCompile(`^(\pL+)\.?\s*(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})$`)
+	monthNameDay = regexp.MustCompile(`^(\pL+)\.?[\s-]*(\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(\d{4})|-(\d{4}|\d{2}))$`)
 )
 
 // monthNames are the starts of the names of months in English, German, French, Spanish and Dutch, without diacritics.
@@ -52,6 +51,9 @@ func monthOf(name string) time.Month {
 
 // AddDate records the evidence of a value.
 func (f *Form) AddDate(text string) {
+	if sign := strings.IndexAny(strings.TrimSpace(text), "/-"); sign < 0 || sign > 2 {
+		return // the usual case: it begins with the year
+	}
 	parts := slashDate.FindStringSubmatch(WithoutClock(text))
 	if parts == nil {
 		return
@@ -59,13 +61,13 @@ func (f *Form) AddDate(text string) {
 	first, second := number(parts[1]), number(parts[3])
 	switch {
 	case yearUnknown(parts):
-		f.exampleDate = cmp.Or(f.exampleDate, text)
+		f.addExample(&f.exampleDate, text)
 	case first > 12:
 		f.day = true
 	case second > 12:
 		f.month = true
-	case first != second && f.exampleDate == "":
-		f.exampleDate = text
+	case first != second:
+		f.addExample(&f.exampleDate, text)
 	}
 }
 
@@ -159,7 +161,7 @@ func (f Form) date(text string) (year, month, day int, err error) {
 		return fullYear(p[3]), int(monthOf(p[2])), number(p[1]), nil
 	}
 	if p := monthNameDay.FindStringSubmatch(text); p != nil {
-		return fullYear(p[3]), int(monthOf(p[1])), number(p[2]), nil
+		return fullYear(p[3] + p[4]), int(monthOf(p[1])), number(p[2]), nil
 	}
 	p := slashDate.FindStringSubmatch(text)
 	if p == nil {

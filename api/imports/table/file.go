@@ -37,11 +37,13 @@ type File struct {
 	sheets       []string
 	content      func() (io.ReadCloser, error) // unpacked
 	charset      charset
+	sample       []byte // lines that are not UTF-8
 	space        *Space
 	book         *sharedBook // or nil
 	// directory is the limit of the directory of a ZIP file, or 0 for maxDirectory.
 	directory int
-	delimiter rune // of a CSV file, or 0 if it must be detected
+	delimiter rune     // of a CSV file, or 0 if it must be detected
+	feed      []string // the columns of a feed in XML
 }
 
 // Sheets returns the visible sheets of a workbook, or nil for a text.
@@ -50,7 +52,18 @@ func (f *File) Sheets() []string { return f.sheets }
 // Files lists the tables in dir, sorted by name, and those in its ZIP files, with temporary files in space.
 // Directories, hidden files and files that are neither text nor workbook have a Problem. An error means that a
 // compressed file is damaged or too large.
-func Files(dir fs.FS, space *Space) ([]*File, error) {
+func Files(dir fs.FS, space *Space) (files []*File, err error) {
+	packed, err := list(dir, space)
+	for i := 0; i < len(packed) && err == nil; i++ {
+		var all []*File
+		all, err = packed[i].expand(false)
+		files = append(files, all...)
+	}
+	return files, err
+}
+
+// list returns the files of dir as they are, except hidden ones.
+func list(dir fs.FS, space *Space) ([]*File, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
 		return nil, fmt.Errorf("read directory: %w", err)
@@ -64,14 +77,9 @@ func Files(dir fs.FS, space *Space) ([]*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := &File{Name: e.Name(), Size: info.Size(), space: space, content: func() (io.ReadCloser, error) {
+		files = append(files, &File{Name: e.Name(), Size: info.Size(), space: space, content: func() (io.ReadCloser, error) {
 			return dir.Open(e.Name())
-		}}
-		all, err := f.expand(false)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, all...)
+		}})
 	}
 	return files, nil
 }
@@ -95,6 +103,8 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 		return f.openZIP(inZIP)
 	case bytes.HasPrefix(start, []byte("\xD0\xCF\x11\xE0")):
 		f.Problem = "is an old or encrypted Excel file: save it without a password as .xlsx or CSV"
+	case path.Ext(lower) == ".xml":
+		return []*File{f}, f.openFeed()
 	case !slices.Contains([]string{".csv", ".tsv", ".tab", ".txt"}, path.Ext(lower)):
 		f.Problem = "is not a CSV or XLSX file"
 	}
@@ -107,10 +117,26 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 	}
 	defer content.Close()
 	// An error is reported when the rows are read, with the line.
-	if f.charset, err = detectCharset(content); err != nil {
+	if f.charset, f.sample, err = detectCharset(content); err != nil {
 		f.charset = utf8Text
 	}
+	if f.sample != nil {
+		f.charset, _ = guess(f.sample)
+	}
 	return []*File{f}, nil
+}
+
+// openFeed reads the names of the columns of a feed in XML.
+func (f *File) openFeed() error {
+	content, err := f.content()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer content.Close()
+	if f.feed, err = feedNames(content); err != nil {
+		f.Problem = fmt.Sprintf("is not a feed in XML: %v", err)
+	}
+	return nil
 }
 
 // start returns the first bytes.
@@ -265,6 +291,11 @@ func (f *File) Open() (*Rows, error) {
 	content, err := f.content()
 	if err != nil {
 		return nil, err
+	}
+	if f.feed != nil {
+		items := newFeed(content)
+		items.names, items.first = f.feed, true
+		return &Rows{next: items.next, closers: []io.Closer{content}}, nil
 	}
 	text := newCSV(decode(bufio.NewReaderSize(content, 64<<10), f.charset), f.delimiter)
 	return &Rows{Delimiter: text.sep, next: text.next, closers: []io.Closer{content}}, nil

@@ -1,0 +1,190 @@
+package imports
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// evidence is what the first reading of a file found, besides the forms of columns.
+type evidence struct {
+	skus        skuEvidence
+	missingSKU  string            // an example of a product without SKU
+	first       cells             // the first row of a product with variants
+	locale      string            // of the first row of products
+	statuses    []string          // of orders, whose meaning is not known
+	returns     map[[16]byte]bool // the keys of returned items
+	example     string            // of a return
+	loneReturns bool              // a return of a spreadsheet is not below its order
+	perLine     [numFields]bool   // amounts of orders that differ between the rows of an order
+	sameTax     [2]bool           // rows of an order have the same tax, and not the same value; or the same value
+	several     bool              // a row has a quantity above 1
+	fractions   [2]bool           // discounts are between 0 and 1; or above
+	discounted  bool              // there is a discount beside a total without a price
+	firstOrder  time.Time
+	lastOrder   time.Time
+	rows        exampleRows
+	previous    [numFields]string // the last value of these in the order, and its number
+}
+
+// exampleRows are rows that questions are about, by their keys.
+type exampleRows struct {
+	kept    map[string][]group
+	current group    // adjacent rows of an order, or of a product
+	about   []string // the keys of questions that these are about
+}
+
+const (
+	numReadings = 2
+	// maxExampleBytes limits the rows of an order or a product that are shown. Each of up to 50 statuses has two.
+	maxExampleBytes = 64 << 10
+)
+
+// add adds the next row of a file.
+func (e *exampleRows) add(c cells) {
+	key := c.text(fSKU)
+	if c.isGrouped() {
+		key = c.orderKey(c.cells)
+	}
+	if key == "" || key != e.current.number {
+		e.end()
+		e.current.number = key
+	}
+	e.current.add(c)
+}
+
+// mark keeps the current row, with others of the same order or product, for a question.
+func (e *exampleRows) mark(about string) {
+	if len(e.kept[about]) < numReadings && !slices.Contains(e.about, about) {
+		e.about = append(e.about, strings.Clone(about))
+	}
+}
+
+// end ends the rows of an order or a product.
+func (e *exampleRows) end() {
+	rows := e.current.rows
+	if len(e.about) > 0 && e.current.omitted == 0 && e.current.bytes+16*len(rows)*len(rows[0].cells) <= maxExampleBytes {
+		if rows = nil; e.kept == nil {
+			e.kept = map[string][]group{}
+		}
+		for _, about := range e.about {
+			e.kept[about] = append(e.kept[about], e.current)
+		}
+	}
+	e.current, e.about = group{rows: rows[:0]}, e.about[:0]
+}
+
+// ask adds a question about a file, or that the settings answer it.
+func (r *reading) ask(s *source, q Question) {
+	q.File = s.Name
+	if q.Choices == nil {
+		q.Choices = settingChoices[q.ID]
+	}
+	if r.settings.answer(q.key()) != "" {
+		s.answered(q.ID)
+		return
+	}
+	if q.Readings == nil {
+		q.Readings = r.readings(s, q)
+	}
+	r.Questions = append(r.Questions, q)
+}
+
+// answered records that the settings answer a question about the file.
+func (s *source) answered(id string) {
+	if !slices.Contains(s.Answered, id) {
+		s.Answered = append(s.Answered, id)
+	}
+}
+
+// readings returns what two of the rows that a question is about become with each choice.
+func (r *reading) readings(s *source, q Question) map[string][]string {
+	readings := map[string][]string{}
+	for _, choice := range q.Choices {
+		settings := r.settings.with(q.key(), choice)
+		with := &reading{tenant: r.tenant, settings: settings, sources: r.sources, seed: maphash.MakeSeed()}
+		with.sold, with.products = with.newSoldItems(), map[uint64]readProduct{}
+		for _, g := range s.seen.rows.kept[q.key()] {
+			if g.number = ""; s.isGrouped() {
+				g.number = s.orderKey(g.rows[0].cells)
+			}
+			var texts []string
+			for i := range g.rows {
+				g.rows[i] = g.rows[i].in(tenancy.InvalidError{}, "")
+			}
+			for _, record := range with.recordsOf(g) {
+				texts = append(texts, record.reading())
+			}
+			if s.kind == Order {
+				texts = []string{strings.Join(texts, "; ")}
+			}
+			readings[choice] = append(readings[choice], texts...)
+		}
+	}
+	return whatDiffers(readings, q.Choices)
+}
+
+// whatDiffers returns the first two readings that are not equal with all choices.
+func whatDiffers(readings map[string][]string, choices []string) map[string][]string {
+	first := readings[choices[0]]
+	for i := len(first) - 1; i >= 0; i-- {
+		isSame := func(choice string) bool {
+			return len(readings[choice]) == len(first) && readings[choice][i] == first[i]
+		}
+		if !slices.ContainsFunc(choices, func(choice string) bool { return !isSame(choice) }) {
+			for choice, texts := range readings {
+				readings[choice] = slices.Delete(slices.Clone(texts), i, i+1)
+			}
+			first = readings[choices[0]]
+		}
+	}
+	for choice, texts := range readings {
+		if len(texts) == 0 {
+			return nil
+		}
+		readings[choice] = texts[:min(len(texts), numReadings)]
+	}
+	return readings
+}
+
+// reading returns in words what rows become.
+func (r *Record) reading() string {
+	var text string
+	switch {
+	case r.Ignored != "":
+		return clean(fmt.Sprintf("%s is not imported: %s", cmp.Or(r.Key, "The row"), r.Ignored))
+	case len(r.Invalid) > 0:
+		field := slices.Sorted(maps.Keys(r.Invalid))[0]
+		return clean(fmt.Sprintf("%s is refused: %s %s", cmp.Or(r.Key, "The row"), field, r.Invalid[field][0]))
+	case r.Cancellation != nil:
+		return "cancelled"
+	case r.Refund != nil:
+		return fmt.Sprintf("refund of %s", r.Refund.Amount)
+	case r.Product != nil:
+		text = fmt.Sprintf("SKU %s, %s", r.Product.SKU.Value, r.Product.Name.Value)
+		if r.Product.Price.Set {
+			text += fmt.Sprintf(", price %s", r.Product.Price.Value)
+		}
+	case r.Order != nil:
+		var revenue, cost money.Cents
+		for _, item := range r.Order.Items {
+			revenue += item.UnitPrice * money.Cents(item.Quantity)
+			cost += orZero(item.UnitCost) * money.Cents(item.Quantity)
+		}
+		text = fmt.Sprintf("%s: revenue %s, tax %s", r.Key, revenue-orZero(r.Order.DiscountTotal), orZero(r.Order.TaxTotal))
+		if cost > 0 {
+			text += fmt.Sprintf(", cost %s", cost)
+		}
+	}
+	for _, note := range r.Notes {
+		text += "; " + note.Text
+	}
+	return clean(text)
+}
