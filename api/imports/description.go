@@ -92,7 +92,10 @@ type productRules struct {
 	CategoryRoot bool   `yaml:"category_root"`
 	// OptionAfter is before the value of an option, after something else.
 	OptionAfter string `yaml:"option_after"`
-	// CategorySeparator is between several categories, of which the first, or with LastCategory the last, counts.
+	// TagSeparator has the characters that are between tags, if that is not the comma.
+	TagSeparator string `yaml:"tag_separator"`
+	// CategorySeparator has the characters that are between several categories, of which the first, or with LastCategory
+	// the last, counts.
 	CategorySeparator string `yaml:"category_separator"`
 	LastCategory      bool   `yaml:"last_category"`
 	// Escape means that \, is a comma inside a list.

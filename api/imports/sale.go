@@ -51,9 +51,9 @@ func readSale(r *reading, g group) []Record {
 // readCustomer returns the customer of a row. By an e-mail address, it is the one of orders, which do not have the id.
 func readCustomer(_ *reading, g group) []Record {
 	c := g.rows[0]
-	id := c.text(fCustomerID)
-	if strings.Contains(c.text(fEmail), "@") {
-		id = ""
+	id := ""
+	if !strings.Contains(c.text(fEmail), "@") {
+		id = c.code(fCustomerID, "id")
 	}
 	customer := customerOf(id, c.customerName(), c.text(fEmail))
 	if customer == nil {
@@ -160,7 +160,7 @@ func (r *reading) sale(g group) []Record {
 	first := b.cells(g.rows[0])
 	rules := &first.description.Sales
 	status, outcome := first.orderStatus(r.settings)
-	if number := first.text(fNumber); number != "" && first.has(fGroup) {
+	if number := first.code(fNumber, "number"); number != "" && first.has(fGroup) {
 		b.Order.Number, b.Key = number, number
 	}
 	b.Order.PlacedAt = first.moment("placed_at")
@@ -236,7 +236,7 @@ func (b *builder) setBuyer(first cells, rows []cells) {
 	}
 	b.channel(cmp.Or(words[strings.ToLower(channel)], channel), first.description.Sales.Channel)
 	b.currency(first.text(fCurrency))
-	id := first.text(fCustomerID)
+	id := first.code(fCustomerID, "customer.id")
 	if id == first.description.Sales.Guest {
 		id = ""
 	}
