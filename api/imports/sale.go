@@ -277,9 +277,11 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 		b.loneItem(rows.of[0], value)
 	} else if stated {
 		b.complete(rows, value)
-		if b.value-net != discount && len(b.Invalid) == 0 {
-			b.note(fmt.Sprintf("%s is not the difference of items and %s", first.columnName(fDiscountAll), of),
-				discount-b.value+net)
+		if rest := discount - b.value + net; rest > 0 && rest <= shipping &&
+			slices.Contains([]int64{0, tax}, total-tips-net-shipping+rest) {
+			shipping -= rest // it is a discount of shipping
+		} else if rest != 0 && len(b.Invalid) == 0 {
+			b.note(fmt.Sprintf("%s is not the difference of items and %s", first.columnName(fDiscountAll), of), rest)
 		}
 	}
 	if fee > 0 {
