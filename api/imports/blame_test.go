@@ -108,4 +108,8 @@ func TestStockOfAnUnknownSKUBlamesTheSKU(t *testing.T) {
 	if len(refused) != 1 || refused[0] != want {
 		t.Errorf("refused = %q, want %q", refused, want)
 	}
+	_, refused = s.mustImport(t, directory("report.txt", "sku\tasin\tprice\tquantity\nNOPE\tB01\t\t3\n"))
+	if want := "report.txt:2 NOPE sku is not the SKU of a product"; len(refused) != 1 || refused[0] != want {
+		t.Errorf("refused = %q, want %q", refused, want)
+	}
 }

@@ -107,6 +107,15 @@ func withoutApostrophe(cell, before string) string {
 	return cell
 }
 
+// code returns the code in a field. One that a spreadsheet has rounded is refused, because others became the same.
+func (c cells) code(f field, path string) string {
+	code := c.text(f)
+	if table.HasLostDigits(code) {
+		c.refuse(path, "%v", table.ErrLostDigits)
+	}
+	return code
+}
+
 // first returns the first of the fields that is not empty.
 func (c cells) first(fields ...field) string {
 	for _, f := range fields {
@@ -137,9 +146,14 @@ func (c cells) refuse(field, problem string, args ...any) {
 
 // checkCurrency refuses a row in another currency than the tenant's.
 func (c cells) checkCurrency() {
-	if code := c.text(fCurrency); code != "" && !strings.EqualFold(code, c.currency) {
-		c.invalid.Add("currency", "is %s, but amounts here are in %s", strings.ToUpper(code), c.currency)
+	if c.isOtherCurrency() {
+		c.invalid.Add("currency", "is %s, but amounts here are in %s", strings.ToUpper(c.text(fCurrency)), c.currency)
 	}
+}
+
+func (c cells) isOtherCurrency() bool {
+	code := c.text(fCurrency)
+	return code != "" && !strings.EqualFold(code, c.currency)
 }
 
 // form returns how the values of a field are written.
@@ -292,10 +306,11 @@ func (c cells) stockField(i int, path string, notes *[]Note) catalog.Field[int64
 	return catalog.Value(n)
 }
 
-// splitTags splits a list at commas.
-func splitTags(text string) catalog.Field[[]string] {
+// splitTags splits a list at separators.
+func splitTags(text, separators string) catalog.Field[[]string] {
 	var tags []string
-	for tag := range strings.SplitSeq(text, ",") {
+	isSeparator := func(char rune) bool { return strings.ContainsRune(separators, char) }
+	for tag := range strings.FieldsFuncSeq(text, isSeparator) {
 		if tag = strings.TrimSpace(tag); tag != "" {
 			tags = append(tags, tag)
 		}

@@ -93,6 +93,8 @@ type productRules struct {
 	CategoryPath string `yaml:"category_path"`
 	// Option finds the values of options in a cell, as its first group. Without it, a cell is a value.
 	Option *regexp.Regexp
+	// TagSeparator has the characters that are between tags, if that is not the comma.
+	TagSeparator string `yaml:"tag_separator"`
 	// Escape means that \, is a comma inside a list.
 	Escape bool
 }

@@ -335,7 +335,7 @@ func TestErrorsOfOurFilesHaveLineAndColumn(t *testing.T) {
 			`products.csv:4 X1 category "70" is not an id in categories.csv`,
 			`products.csv:4 X1 seller "1" is not an id in sellers.csv`}},
 		{"rows of products", directory("products.csv",
-			"sku,name,price,quantity,description\nA,Axe\nB,5\" nail,1,,\nC,Cup,1.2345,1.5,\nD,Dog,x,,\"a\n\"\nE,Ewe,NaN,,\"b\" c\n"),
+			"sku,name,price,quantity,description\nA,Axe\nB, \"nail\",1,,\nC,Cup,1.2345,1.5,\nD,Dog,x,,\"a\n\"\nE,Ewe,NaN,,\"b\" c\n"),
 			[]string{
 				"products.csv:2   the number of fields is 2, but the header has 5",
 				"products.csv:3   has a quote in a field that does not start with one",

@@ -77,7 +77,7 @@ func (c cells) isInvalid(path string) bool { return len(c.invalid[c.path+path]) 
 // readLine reads a row with one item, and its discount.
 func (b *builder) readLine(c cells, sums *lineSums) (l line, discount int64) {
 	rules := &c.description.Sales
-	l.sku = c.text(fSKU)
+	l.sku = c.code(fSKU, "sku")
 	if id := c.text(fLineID); l.sku == "" && id != "" {
 		l.sku = rules.LinePrefix + id
 	}

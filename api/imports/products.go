@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
@@ -21,6 +22,10 @@ func (k products) plan(ctx context.Context, p *part) error {
 	}
 	for i, result := range results {
 		row := p.rows[i]
+		invalid, _ := errors.AsType[tenancy.InvalidError](result.Err)
+		if len(invalid["name"]) > 0 && row.hasOnlyQuantity() {
+			result.Err = tenancy.InvalidError{"sku": {"is not the SKU of a product"}}
+		}
 		row.set(string(result.Outcome), result.Err)
 		row.Old, row.New, row.storedID = result.Old, result.New, result.ID
 		row.setsImages = result.SetsImages
@@ -39,6 +44,12 @@ func (k products) plan(ctx context.Context, p *part) error {
 		}
 	}
 	return nil
+}
+
+// hasOnlyQuantity reports whether the row has no field that a new product needs, but a quantity: its SKU is wrong.
+func (r *Record) hasOnlyQuantity() bool {
+	only := catalog.Changes{SKU: r.Product.SKU, Quantity: r.Product.Quantity}
+	return only.Quantity.Set && reflect.DeepEqual(r.Product.Changes, only)
 }
 
 func (r *Record) productRow() catalog.PlanRow {

@@ -51,9 +51,9 @@ func readSale(r *reading, g group) []Record {
 // readCustomer returns the customer of a row. By an e-mail address, it is the one of orders, which do not have the id.
 func readCustomer(_ *reading, g group) []Record {
 	c := g.rows[0]
-	id := c.text(fCustomerID)
-	if strings.Contains(c.text(fEmail), "@") {
-		id = ""
+	id := ""
+	if !strings.Contains(c.text(fEmail), "@") {
+		id = c.code(fCustomerID, "id")
 	}
 	customer := customerOf(id, c.customerName(), c.text(fEmail))
 	if customer == nil {
@@ -149,7 +149,7 @@ func (r *reading) sale(g group) []Record {
 	first := b.cells(g.rows[0])
 	rules := &first.description.Sales
 	status, outcome := first.orderStatus(r.settings)
-	if number := first.text(fNumber); number != "" && first.has(fGroup) {
+	if number := first.code(fNumber, "number"); number != "" && first.has(fGroup) {
 		b.Order.Number, b.Key = number, number
 	}
 	b.Order.PlacedAt = first.moment("placed_at")
@@ -225,7 +225,7 @@ func (b *builder) setBuyer(first cells, rows []cells) {
 	}
 	b.channel(cmp.Or(words[strings.ToLower(channel)], channel), first.description.Sales.Channel)
 	first.checkCurrency()
-	id := first.text(fCustomerID)
+	id := first.code(fCustomerID, "customer.id")
 	if id == first.description.Sales.Guest {
 		id = ""
 	}
@@ -266,9 +266,11 @@ func (b *builder) amounts(rows saleRows, lines lineSums, isLone bool) (paid int6
 		b.loneItem(rows.of[0], value)
 	} else if stated {
 		b.complete(rows, value)
-		if b.value-net != discount && len(b.Invalid) == 0 {
-			b.note(fmt.Sprintf("%s is not the difference of items and %s", first.columnName(fDiscountAll), of),
-				discount-b.value+net)
+		if rest := discount - b.value + net; rest > 0 && rest <= shipping &&
+			slices.Contains([]int64{0, tax}, total-tips-net-shipping+rest) {
+			shipping -= rest // it is a discount of shipping
+		} else if rest != 0 && len(b.Invalid) == 0 {
+			b.note(fmt.Sprintf("%s is not the difference of items and %s", first.columnName(fDiscountAll), of), rest)
 		}
 	}
 	if fee > 0 {

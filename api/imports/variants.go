@@ -55,6 +55,8 @@ func readProducts(r *reading, g group) []Record {
 			records = append(records, c.ignored(Product, c.text(fSKU), "has variations, which are the products")...)
 		case kind == "ignored":
 			records = append(records, c.ignored(Product, c.text(fSKU), "is not a product")...)
+		case c.pricesOther(g.rows):
+			records = append(records, c.ignored(Product, c.text(fSKU), "is a price in another currency")...)
 		default:
 			if len(g.rows) > 1 && rules.Grouped && c.hasImageOnly() {
 				ofImages = append(ofImages, c.row())
@@ -103,6 +105,13 @@ func hasOptions(rows []cells) bool {
 	return slices.ContainsFunc(rows, func(c cells) bool { return len(variant{c, nil}.options()) > 0 })
 }
 
+// pricesOther reports whether a row has only the price in another currency of a product that the group has in ours.
+func (c cells) pricesOther(rows []cells) bool {
+	return c.isOtherCurrency() && slices.ContainsFunc(rows, func(other cells) bool {
+		return other.text(fSKU) == c.text(fSKU) && !other.isOtherCurrency()
+	})
+}
+
 func (c cells) hasImageOnly() bool {
 	return c.text(fPrice) == "" && c.text(fSKU) == "" && c.text(fOptionValue) == ""
 }
@@ -137,8 +146,11 @@ func (r *reading) readVariant(v variant, group string, images []string) Record {
 		ReorderPoint: c.stockField(c.at(fReorderPoint), "reorder_point", &notes),
 		BinLocation:  textField(c.text(fBin)),
 		UPC:          textField(c.text(fUPC)),
-		Tags:         splitTags(v.having(fTags).text(fTags)),
+		Tags:         splitTags(v.having(fTags).text(fTags), cmp.Or(v.description.Products.TagSeparator, ",")),
 	}}
+	if p.MSRP.Value == 0 {
+		p.MSRP = catalog.Field[money.Cents]{} // some systems write 0 for none
+	}
 	v.setPrice(r, p, &notes)
 	v.setStock(p, &notes)
 	p.CategoryName = textField(v.category())
@@ -447,7 +459,8 @@ func observeProduct(s *source, c cells) {
 		}
 		v.of = &s.seen.first
 	}
-	if kind := c.rowType(); kind != "product" && kind != "variants" || s.description.Products.Grouped && c.hasImageOnly() {
+	if kind := c.rowType(); kind != "product" && kind != "variants" || c.isOtherCurrency() ||
+		s.description.Products.Grouped && c.hasImageOnly() {
 		return
 	}
 	if c.has(fPriceTaxed) {
@@ -485,7 +498,7 @@ func (s *source) askProduct() (questions []Question) {
 // skuOf returns the SKU of a variant. If the settings say so, it is the name where there is none, and the SKU with what
 // differs where several rows have the same.
 func (r *reading) skuOf(v variant, name, group string) string {
-	sku := v.text(fSKU)
+	sku := v.code(fSKU, "sku")
 	if v.description.Products.SKUList {
 		skus := strings.FieldsFunc(sku, func(char rune) bool { return char == ',' })
 		if slices.SortFunc(skus, strings.Compare); len(slices.Compact(skus)) > 1 {
@@ -502,6 +515,9 @@ func (r *reading) skuOf(v variant, name, group string) string {
 	case r.settings.RepeatedSKU == "derive":
 		if options := v.options(); len(options) > 0 {
 			name = strings.Join(options, " / ")
+		}
+		if name == "" {
+			v.refuse("sku", "is that of several rows that differ, and this one has no name")
 		}
 		sku = derivedSKU(sku + " - " + name)
 	case r.settings.RepeatedSKU == "refuse":

@@ -2,10 +2,19 @@ package table
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 )
 
-var errBarcodeDigits = errors.New("has lost digits in a spreadsheet: format the column as text before the export")
+// ErrLostDigits is the error of a code, such as 7.06971E+12, that several codes have become.
+var ErrLostDigits = errors.New("has lost digits in a spreadsheet: format the column as text before the export")
+
+var lostDigits = regexp.MustCompile(`^\d([.,]\d+)?[Ee]\+\d+$`)
+
+// HasLostDigits reports whether a spreadsheet has rounded a long number that is a code.
+func HasLostDigits(code string) bool {
+	return strings.Contains(code, "+") && lostDigits.MatchString(code)
+}
 
 // Barcode returns the digits of a barcode. If a spreadsheet has removed leading zeros, restored is the barcode with
 // them: the check digit does not depend on zeros, and no barcode has 6, 7, or 9 to 11 digits.
@@ -17,7 +26,7 @@ func Barcode(text string) (barcode, restored string, err error) {
 		return char
 	}, text)
 	if strings.ContainsAny(barcode, "eE") && strings.Trim(barcode, "0123456789+,.eE") == "" {
-		return text, "", errBarcodeDigits
+		return text, "", ErrLostDigits
 	}
 	if strings.Trim(barcode, "0123456789") != "" {
 		return text, "", nil // the catalog refuses it

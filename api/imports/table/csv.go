@@ -68,7 +68,7 @@ func (t *csvReader) next() (Row, error) {
 		return Row{}, errTooManyColumns
 	}
 	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(cell, "\xFF", "\r")
+		cells[i] = marks.Replace(cell)
 	}
 	line, _ := t.csv.FieldPos(0)
 	return Row{Line: line + t.above, Cells: cells}, nil
@@ -77,7 +77,7 @@ func (t *csvReader) next() (Row, error) {
 // split returns the cells of a row with malformed quotes, so that it can be corrected: the text between delimiters,
 // without quotes around it.
 func (t *csvReader) split(text string) []string {
-	text = strings.Trim(strings.ReplaceAll(text, "\xFF", "\r"), "\r\n")
+	text = strings.Trim(marks.Replace(text), "\r\n")
 	cells := strings.SplitN(text, string(t.sep), maxColumns-1) // the file of refused rows has another column
 	for i, cell := range cells {
 		if inner, quoted := strings.CutPrefix(cell, `"`); quoted && strings.HasSuffix(inner, `"`) {
@@ -130,12 +130,12 @@ func describe(e *csv.ParseError, above int) string {
 // frequent one.
 func detectDelimiter(text string) rune {
 	counts := map[rune][]int{} // by row
-	quoted := false
+	quoted, before := false, '\n'
 	row := map[rune]int{}
 	rows := 0
 	for _, char := range text {
 		switch {
-		case char == '"':
+		case char == '"' && (quoted || before == '"' || before == '\n' || strings.ContainsRune(delimiters, before)):
 			quoted = !quoted
 		case quoted:
 		case char == '\n':
@@ -147,7 +147,7 @@ func detectDelimiter(text string) rune {
 		case strings.ContainsRune(delimiters, char):
 			row[char]++
 		}
-		if rows == 50 {
+		if before = char; rows == 50 {
 			break
 		}
 	}
@@ -183,21 +183,30 @@ func mostFrequent(numbers []int) (number, occurrences int) {
 }
 
 // carriageMark replaces carriage returns in quotes: encoding/csv removes them before line feeds, but descriptions are
-// stored byte for byte. Valid UTF-8 does not contain this byte. In an invalid text it becomes another invalid byte, and
-// the row is refused.
-const carriageMark = 0xFF
+// stored byte for byte. quoteMark replaces quotes inside of fields that do not start with one, such as 5" nail, which
+// other systems and spreadsheets write and read as they are, but encoding/csv refuses. Valid UTF-8 does not contain these
+// bytes. In an invalid text they become another invalid byte, and the row is refused.
+const (
+	carriageMark = 0xFF
+	quoteMark    = 0xFD
+)
+
+var marks = strings.NewReplacer("\xFF", "\r", "\xFD", `"`)
 
 // maxDelimiters bounds the memory of a row. It is larger than maxColumns because quotes may be malformed.
 const maxDelimiters = 64 << 10
 
-// carriageReturns replaces carriage returns in quotes by carriageMark, or all by line feeds if rows end with them. As in
-// encoding/csv, a quoted field starts with its quote.
+// carriageReturns replaces carriage returns in quotes by carriageMark, or all by line feeds if rows end with them, and
+// quotes inside of other fields by quoteMark. As in encoding/csv, a quoted field starts with its quote. A quote after
+// blanks is left to it, which refuses the row: the blanks may be no part of the field.
 type carriageReturns struct {
 	r           io.Reader
 	delimiter   byte
 	onlyReturns bool // rows end with carriage returns alone
 	quoted      bool // in a quoted field
 	bare        bool // in a field without quotes, or after the closing quote
+	text        bool // in a field without quotes, after more than blanks
+	closed      bool // after the closing quote
 	delimiters  int  // of the row
 }
 
@@ -211,24 +220,27 @@ func (c *carriageReturns) Read(p []byte) (int, error) {
 			b, p[i] = '\n', '\n'
 		}
 		switch {
-		case b == carriageMark:
+		case b == carriageMark, b == quoteMark:
 			p[i] = 0xFE
 			c.bare = !c.quoted
 		case c.quoted && b == '\r':
 			p[i] = carriageMark
 		case c.quoted:
 			c.quoted = b != '"' // a doubled quote closes the field and opens it again
+			c.closed = !c.quoted
 		case b == '\n':
-			c.bare, c.delimiters = false, 0
+			c.bare, c.text, c.closed, c.delimiters = false, false, false, 0
 		case b == c.delimiter:
-			c.bare = false
+			c.bare, c.text, c.closed = false, false, false
 			if c.delimiters++; c.delimiters > maxDelimiters {
 				return i, errTooManyColumns
 			}
 		case b == '"' && !c.bare:
 			c.quoted = true
+		case b == '"' && c.text:
+			p[i] = quoteMark
 		default:
-			c.bare = true
+			c.bare, c.text = true, c.text || b != ' ' && !c.closed
 		}
 	}
 	return n, err

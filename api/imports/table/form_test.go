@@ -227,7 +227,7 @@ func TestLostZerosOfBarcodesAreDetected(t *testing.T) {
 		{"36000291452", "36000291452", "036000291452", ""},
 		{"36000291453", "36000291453", "", ""},
 		{"614141000036", "614141000036", "", ""},
-		{"5,01E+12", "5,01E+12", "", errBarcodeDigits.Error()},
+		{"5,01E+12", "5,01E+12", "", ErrLostDigits.Error()},
 		{"N/A", "N/A", "", ""},
 	} {
 		barcode, restored, err := Barcode(test.text)
