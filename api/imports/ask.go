@@ -118,17 +118,16 @@ func (s *source) askSale() (questions []Question) {
 	for _, status := range s.seen.statuses {
 		questions = append(questions, Question{
 			ID: "statuses", File: s.Name, Column: s.Header[s.columns[fStatus][0].at], Examples: []string{status},
-			Choices: orderStatuses,
 		})
 	}
 	if _, known := s.headerTax(); s.isPlainSale() && len(s.columns[fTax]) > 0 && !known {
-		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices["tax_included"]})
+		questions = append(questions, Question{ID: "tax_included", File: s.Name})
 	}
 	questions = append(questions, s.askLines()...)
 	hasCustomer := slices.ContainsFunc(ofCustomer, func(f field) bool { return len(s.columns[f]) > 0 })
 	if s.seen.returns != nil && (!s.isPlainSale() || s.seen.loneReturns && !hasCustomer) {
 		questions = append(questions, Question{
-			ID: "refunds", File: s.Name, Examples: []string{s.seen.example}, Choices: settingChoices["refunds"],
+			ID: "refunds", File: s.Name, Examples: []string{s.seen.example},
 		})
 	}
 	return questions
@@ -153,7 +152,7 @@ func (s *source) askLines() (questions []Question) {
 		if q.isUnsure && len(s.columns[q.f]) > 0 {
 			column := s.Header[s.columns[q.f][0].at]
 			questions = append(questions, Question{
-				ID: q.id, File: s.Name, Column: column, Examples: s.Examples[column], Choices: settingChoices[q.id],
+				ID: q.id, File: s.Name, Column: column, Examples: s.Examples[column],
 			})
 		}
 	}
@@ -171,6 +170,3 @@ func (s *source) isCostOfGoods() bool {
 	}
 	return false
 }
-
-// orderStatuses are what a status of an order can mean, the strongest last.
-var orderStatuses = []string{"sale", "unpaid", "refunded", "ignored", "cancelled"}

@@ -81,20 +81,24 @@ func (e *exampleRows) end() {
 	e.current, e.about = group{rows: rows[:0]}, e.about[:0]
 }
 
-// ask adds a question about a file, or that the settings answer it.
+// ask adds a question about a file, also one that the settings answer.
 func (r *reading) ask(s *source, q Question) {
-	answer := r.settings.answers()[q.ID]
-	isAnswered := answer != nil && *answer != ""
-	if q.ID == "statuses" {
-		isAnswered = r.settings.Statuses[q.Examples[0]] != ""
+	if q.Choices == nil {
+		q.Choices = Choices[q.ID]
 	}
-	switch {
-	case !isAnswered:
-		if q.Readings == nil {
-			q.Readings = r.readings(s, q)
-		}
+	if q.Readings == nil {
+		q.Readings = r.readings(s, q)
+	}
+	answer := r.settings.Answer(q.ID)
+	if q.ID == "statuses" {
+		answer = r.settings.Statuses[q.Examples[0]]
+	}
+	if answer == "" {
 		r.Questions = append(r.Questions, q)
-	case !slices.Contains(s.Answered, q.ID):
+		return
+	}
+	r.Answered = append(r.Answered, q)
+	if !slices.Contains(s.Answered, q.ID) {
 		s.Answered = append(s.Answered, q.ID)
 	}
 }
@@ -169,8 +173,7 @@ func (r *Record) reading() string {
 	case r.Ignored != "":
 		return clean(fmt.Sprintf("%s is not imported: %s", cmp.Or(r.Key, "The row"), r.Ignored))
 	case len(r.Invalid) > 0:
-		field := slices.Sorted(maps.Keys(r.Invalid))[0]
-		return clean(fmt.Sprintf("%s is refused: %s %s", cmp.Or(r.Key, "The row"), field, r.Invalid[field][0]))
+		return clean(fmt.Sprintf("%s is refused: %s", cmp.Or(r.Key, "The row"), Refusals(r.Row)[0]))
 	case r.Cancellation != nil:
 		return "cancelled"
 	case r.Refund != nil:

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy"
@@ -22,12 +23,42 @@ type remembered struct {
 	Fields   []string          `json:"fields,omitempty"`
 	Answers  map[string]string `json:"answers,omitempty"`  // to questions about such a file, by ID
 	Statuses map[string]string `json:"statuses,omitempty"` // that such a file has
+	at       time.Time         // when they were stored
+}
+
+// Earlier is a setting that comes from an earlier import.
+type Earlier struct {
+	Setting string    `json:"setting"`
+	File    string    `json:"file,omitempty"` // of this import, if the setting is its mapping
+	At      time.Time `json:"at"`             // when the earlier import was applied
+}
+
+// isKept reports whether changed settings have what the earlier import had.
+func (e Earlier) isKept(before, after Settings) bool {
+	switch e.Setting {
+	case "mapping":
+		_, exists := after.Mapping[e.File]
+		return exists && maps.Equal(before.Mapping[e.File], after.Mapping[e.File])
+	case "statuses":
+		return after.Statuses != nil && maps.Equal(before.Statuses, after.Statuses)
+	}
+	return after.Answer(e.Setting) != "" && before.Answer(e.Setting) == after.Answer(e.Setting)
+}
+
+// settingsOf returns the names of settings that come from earlier imports. It is never nil.
+func settingsOf(all []Earlier) []string {
+	names := []string{}
+	for _, e := range all {
+		names = append(names, e.Setting)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // open is Open with the remembered answers to questions that given does not answer. It returns the settings that it
-// used, and the names of the remembered ones.
+// used, and which of them are remembered.
 func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Tenant, given Settings) (
-	set *Set, used Settings, names []string, err error,
+	set *Set, used Settings, earlier []Earlier, err error,
 ) {
 	if set, err = Open(ctx, dir, "", of, given); err != nil {
 		return nil, given, nil, err
@@ -36,22 +67,22 @@ func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Te
 	if err != nil || len(byFile) == 0 {
 		return set, given, nil, err
 	}
-	used, names = recallAnswers(given, byFile)
+	used, earlier = recallAnswers(given, byFile)
 	best := set
-	if len(names) > 0 {
+	if len(earlier) > 0 {
 		if best, err = Open(ctx, dir, "", of, used); err != nil {
 			return set, given, nil, notUsable(err)
 		}
 	}
-	withMapping := recallMappings(used, byFile, best.Files)
-	if len(withMapping.Mapping) == len(used.Mapping) {
-		return best, used, names, nil
+	withMapping, mapped := recallMappings(used, byFile, best.Files)
+	if len(mapped) == 0 {
+		return best, used, earlier, nil
 	}
 	again, err := Open(ctx, dir, "", of, withMapping)
 	if err != nil {
 		return set, given, nil, notUsable(err) // such as a field that no longer exists
 	}
-	return again, withMapping, slices.Sorted(slices.Values(append(names, "mapping"))), nil
+	return again, withMapping, append(earlier, mapped...), nil
 }
 
 // notUsable returns nil if the settings are the reason for an error.
@@ -94,12 +125,12 @@ func (m *Importer) recall(
 	}
 	byFile := map[int]remembered{}
 	for i, f := range set.Files {
-		var r remembered
-		content := stored[headers[i]]
-		if content == nil || len(f.Header) == 0 {
+		of, exists := stored[headers[i]]
+		if !exists || len(f.Header) == 0 {
 			continue
 		}
-		if err := json.Unmarshal(content, &r); err != nil {
+		r := remembered{at: of.UpdatedAt}
+		if err := json.Unmarshal(of.Settings, &r); err != nil {
 			return nil, fmt.Errorf("read what is remembered for %s: %w", f.Name, err)
 		}
 		byFile[i] = r
@@ -107,22 +138,29 @@ func (m *Importer) recall(
 	return byFile, nil
 }
 
-// recallAnswers adds remembered answers, unless those of two files differ, and returns the names of these settings.
-func recallAnswers(given Settings, byFile map[int]remembered) (used Settings, names []string) {
+// recallAnswers adds remembered answers, unless those of two files differ.
+func recallAnswers(given Settings, byFile map[int]remembered) (used Settings, earlier []Earlier) {
 	used = given
 	answers, known := used.answers(), given.answers()
-	differs := map[string]bool{}
+	differs, at := map[string]bool{}, map[string]time.Time{}
 	statuses := map[string]string{}
 	for _, of := range byFile {
+		last := func(id string) {
+			if of.at.After(at[id]) {
+				at[id] = of.at
+			}
+		}
 		for id, answer := range of.Answers {
 			if setting := answers[id]; setting != nil && *known[id] == "" {
 				differs[id] = differs[id] || *setting != "" && *setting != answer
 				*setting = answer
+				last(id)
 			}
 		}
 		for status, meaning := range of.Statuses {
 			differs["statuses"] = differs["statuses"] || statuses[status] != "" && statuses[status] != meaning
 			statuses[status] = meaning
+			last("statuses")
 		}
 	}
 	for id, setting := range answers {
@@ -130,19 +168,22 @@ func recallAnswers(given Settings, byFile map[int]remembered) (used Settings, na
 			*setting = ""
 		}
 		if *setting != *known[id] {
-			names = append(names, id)
+			earlier = append(earlier, Earlier{Setting: id, At: at[id]})
 		}
 	}
 	if len(statuses) > 0 && !differs["statuses"] {
-		names = append(names, "statuses")
+		earlier = append(earlier, Earlier{Setting: "statuses", At: at["statuses"]})
 		maps.Copy(statuses, given.Statuses)
 		used.Statuses = statuses
 	}
-	return used, slices.Sorted(slices.Values(names))
+	slices.SortFunc(earlier, func(a, b Earlier) int { return strings.Compare(a.Setting, b.Setting) })
+	return used, earlier
 }
 
 // recallMappings adds remembered mappings of files without one.
-func recallMappings(given Settings, byFile map[int]remembered, files []File) (used Settings) {
+func recallMappings(
+	given Settings, byFile map[int]remembered, files []File,
+) (used Settings, earlier []Earlier) {
 	used = given
 	if used.Mapping = maps.Clone(given.Mapping); used.Mapping == nil {
 		used.Mapping = map[string]map[string]string{}
@@ -159,8 +200,9 @@ func recallMappings(given Settings, byFile map[int]remembered, files []File) (us
 			}
 		}
 		used.Mapping[f.Name] = mapping
+		earlier = append(earlier, Earlier{"mapping", f.Name, byFile[i].at})
 	}
-	return used
+	return used, earlier
 }
 
 // toRemember returns the answers that the next import of files with the same headers uses. It returns nil for a header

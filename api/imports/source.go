@@ -294,16 +294,16 @@ func (s *source) decide(settings Settings) (questions []Question) {
 		form := s.forms[i] // without an answer
 		s.forms[i].Number(separator)
 		s.forms[i].Date(table.DateOrder(settings.DateOrder), dates)
-		if example := form.Number(0); example != "" {
-			question.ID, question.Examples, question.Choices = "decimal", []string{example}, settingChoices["decimal"]
+		if form.Number(0) != "" {
+			question.ID, question.Examples, question.Choices = "decimal", examples, Choices["decimal"]
 			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
 				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
 				return digits
 			})
 			questions = append(questions, question)
 		}
-		if example := form.Date("", dates); example != "" {
-			question.ID, question.Examples, question.Choices = "date_order", []string{example}, settingChoices["date_order"]
+		if form.Date("", dates) != "" {
+			question.ID, question.Examples, question.Choices = "date_order", examples, Choices["date_order"]
 			question.Readings = readingsOf(question.Choices, examples, func(choice, text string) string {
 				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
 				if err != nil {

@@ -487,15 +487,15 @@ func observeProduct(s *source, c cells) {
 func (s *source) askProduct() (questions []Question) {
 	if s.seen.missingSKU != "" {
 		questions = append(questions, Question{
-			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU}, Choices: settingChoices["missing_sku"],
+			ID: "missing_sku", File: s.Name, Examples: []string{s.seen.missingSKU},
 		})
 	}
 	if len(s.columns[fPriceTaxed]) > 0 && len(s.columns[fPrice]) > 0 {
-		questions = append(questions, Question{ID: "tax_included", File: s.Name, Choices: settingChoices["tax_included"]})
+		questions = append(questions, Question{ID: "tax_included", File: s.Name})
 	}
 	if s.seen.skus.example != "" {
 		questions = append(questions, Question{
-			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example}, Choices: settingChoices["repeated_sku"],
+			ID: "repeated_sku", File: s.Name, Examples: []string{s.seen.skus.example},
 		})
 	}
 	return questions

@@ -226,10 +226,12 @@ func problemsOf(row changeplan.Row) (all []string) {
 		}
 		return all
 	}
-	for _, field := range slices.Sorted(maps.Keys(row.Invalid)) {
-		for _, problem := range row.Invalid[field] {
-			all = append(all, strings.TrimSpace(field+" "+problem))
+	for _, refusal := range imports.Refusals(row) {
+		text := title(refusal.String())
+		if first := row.First(); refusal.File != first.File || refusal.Line != first.Line {
+			text = fmt.Sprintf("%s line %d: %s", refusal.File, refusal.Line, text)
 		}
+		all = append(all, text)
 	}
 	return all
 }
