@@ -204,7 +204,13 @@ func placesOf(all []imports.Question) string {
 	if len(places) > most {
 		places = append(places[:most], fmt.Sprintf("and %d more", len(places)-most))
 	}
-	return strings.Join(places, ", ")
+	text := strings.Join(places, ", ")
+	for _, q := range all {
+		if len(q.Readings) == 0 && len(q.Examples) > 0 {
+			return fmt.Sprintf("%s. For example %s.", text, q.Examples[0])
+		}
+	}
+	return text
 }
 
 // HasReadings reports whether rows with the status can be shown.

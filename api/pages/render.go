@@ -71,9 +71,9 @@ var functions = template.FuncMap{
 	"period":     periodLabel,
 	"path":       url.PathEscape,
 
-	"importFormat":  formatName,
-	"importField":   imports.Label,
-	"importFields":  mappingFields,
+	"importFormat": formatName,
+	"importField":  imports.Label,
+	"importFields": mappingFields,
 	"importOption": func(q importQuestion, choice importChoice) map[string]any {
 		return map[string]any{"ID": q.ID, "Choice": choice, "Required": q.Asked}
 	},
