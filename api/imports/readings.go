@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -109,7 +110,7 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 	if q.ID == "statuses" {
 		about += " " + q.Examples[0]
 	}
-	readings := map[string][]string{}
+	readings, assumed := map[string][]string{}, s.assumed()
 	for _, choice := range q.Choices {
 		settings := r.settings
 		if answer := settings.answers()[q.ID]; answer != nil {
@@ -128,8 +129,10 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 				g.number = s.orderKey(g.rows[0].cells)
 			}
 			var texts []string
+			g.rows = slices.Clone(g.rows)
 			for i := range g.rows {
 				g.rows[i] = g.rows[i].in(tenancy.InvalidError{}, "")
+				g.rows[i].source = assumed
 			}
 			for _, record := range with.recordsOf(g) {
 				texts = append(texts, record.reading())
@@ -141,6 +144,23 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 		}
 	}
 	return whatDiffers(readings, q.Choices)
+}
+
+// assumed returns the file as if questions about numbers and dates were answered, so that rows can be shown although
+// these are not answered yet.
+func (s *source) assumed() *source {
+	copied := *s
+	copied.forms = slices.Clone(s.forms)
+	for i := range copied.forms {
+		form := &copied.forms[i]
+		if form.Decimal == 0 && form.Number(0) != "" {
+			form.Number('.')
+		}
+		if form.Order == "" && form.Date("", "") != "" {
+			form.Date(table.DayFirst, "")
+		}
+	}
+	return &copied
 }
 
 // whatDiffers returns the first two readings that are not equal with all choices.

@@ -575,7 +575,7 @@ func TestQuestionsShowTheirRowsInEachReading(t *testing.T) {
 		"tax": {order + "tax_total\n1,2026-03-13,MUG,1,10.00,1.90\n1,2026-03-13,CUP,1,10.00,1.90\n", map[string][]string{
 			"order": {"1: revenue 20.00, tax 1.90"}, "row": {"1: revenue 20.00, tax 3.80"},
 		}},
-		"statuses": {order + "status\n1,2026-03-13,MUG,1,10.00,Strange\n", map[string][]string{
+		"statuses": {order + "status\n1,3/4/2026,MUG,1,10.00,Strange\n", map[string][]string{
 			"sale": {"1: revenue 10.00, tax 0.00"}, "unpaid": {"1: revenue 10.00, tax 0.00; the order is not paid yet: strange"},
 			"refunded":  {"1: revenue 10.00, tax 0.00; refund of 10.00"},
 			"ignored":   {"1 is not imported: the state of the order is strange"},

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -32,6 +33,26 @@ type importChoice struct {
 	Value, Label string
 	Chosen       bool
 	Readings     []string
+}
+
+// Answer is what is chosen, in words.
+func (q importQuestion) Answer() string {
+	var chosen []string
+	for _, w := range q.Words {
+		if label := chosenLabel(w.Choices); label != "" {
+			chosen = append(chosen, fmt.Sprintf("%s: %s", w.Word, label))
+		}
+	}
+	return cmp.Or(strings.Join(chosen[:min(3, len(chosen))], "; "), chosenLabel(q.Choices))
+}
+
+func chosenLabel(choices []importChoice) string {
+	for _, c := range choices {
+		if c.Chosen {
+			return c.Label
+		}
+	}
+	return ""
 }
 
 // importWord is a status of orders.
@@ -184,8 +205,12 @@ func (f formatter) decimalText(text string) string {
 	if err != nil {
 		return text
 	}
-	digits := max(0, -int(value.Exponent()))
-	return f.printer.Sprint(number.Decimal(value.InexactFloat64(), number.NoSeparator(), number.Scale(digits)))
+	scale := number.Scale(max(0, -int(value.Exponent())))
+	text = f.printer.Sprint(number.Decimal(value.Abs().InexactFloat64(), number.NoSeparator(), scale))
+	if value.IsNegative() {
+		return minus + text
+	}
+	return text
 }
 
 // placesOf names the columns and files of questions.
@@ -245,8 +270,8 @@ func (p *importPage) roundings(f formatter) string {
 	var texts []string
 	for _, file := range p.Files {
 		if r := file.Rounding; r != nil {
-			texts = append(texts, fmt.Sprintf("%s has %s, such as %s. Rounding changes their sum by %s.", file.Name,
-				f.counted(int64(r.Count), "such amount", "such amounts"), r.Examples[0], f.decimalText(r.Change)))
+			texts = append(texts, fmt.Sprintf("%s in %s, for example %s. Rounding changes their sum by %s.", f.Rows(r.Count),
+				file.Name, r.Examples[0], f.decimalText(r.Change)))
 		}
 	}
 	return strings.Join(texts, " ")
