@@ -283,8 +283,12 @@ func (e *eraser) eraseDetails(d *details) {
 	}
 	for _, q := range questionsOf(d) {
 		q.File, q.Column, q.Examples, q.Readings = e.label(q.File), cell(q.Column), nil, nil
+		if e.quotes(q.Reason) {
+			q.Reason = ""
+		}
 		q.Choices = slices.DeleteFunc(q.Choices, e.has)
 	}
+	columns(d.Settings.Statuses)
 	for _, file := range slices.Sorted(maps.Keys(d.Settings.Mapping)) {
 		mapping := d.Settings.Mapping[file]
 		columns(mapping)

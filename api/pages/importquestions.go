@@ -294,7 +294,7 @@ func (p *importPage) columns(f formatter) (all []importColumns) {
 		is := func(id string) func(imports.Question) bool {
 			return func(q imports.Question) bool { return q.ID == id && q.File == file.Name }
 		}
-		if !isMapped(file) || slices.ContainsFunc(p.Questions, is("charset")) {
+		if !isMapped(file, p.Settings) || slices.ContainsFunc(p.Questions, is("charset")) {
 			continue
 		}
 		of := importColumns{Number: n, Name: file.Name, Earlier: p.earlier(f, "mapping", file.Name)}
@@ -317,9 +317,10 @@ func (p *importPage) columns(f formatter) (all []importColumns) {
 
 func quotedLabel(field string) string { return "“" + imports.Label(field) + "”" }
 
-// isMapped reports whether a user can map the columns of a file.
-func isMapped(f imports.File) bool {
-	return f.Problem == "" && (f.Format == "" || strings.HasPrefix(f.Format, "spreadsheet"))
+// isMapped reports whether a user can map the columns of a file, also of one that is left out so far.
+func isMapped(f imports.File, settings imports.Settings) bool {
+	_, isGiven := settings.Mapping[f.Name]
+	return (f.Problem == "" || isGiven) && (f.Format == "" || strings.HasPrefix(f.Format, "spreadsheet"))
 }
 
 // Asked are the questions that must be answered.
@@ -392,7 +393,7 @@ func answersOf(f form, i imports.Import) imports.Answers {
 func mappingOf(f form, i imports.Import) map[string]map[string]string {
 	mapping := maps.Clone(i.Settings.Mapping)
 	for n, file := range i.Files {
-		if !isMapped(file) || f.Get(fmt.Sprintf("mapped-%d", n)) == "" {
+		if !isMapped(file, i.Settings) || f.Get(fmt.Sprintf("mapped-%d", n)) == "" {
 			continue
 		}
 		chosen, isGuess := map[string]string{}, true
