@@ -136,6 +136,9 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 			}
 			for _, record := range with.recordsOf(g) {
 				texts = append(texts, record.reading())
+				if s.kind == Order && len(record.Invalid) > 0 {
+					break // nor is it refunded or cancelled
+				}
 			}
 			if s.kind == Order {
 				texts = []string{strings.Join(texts, "; ")}

@@ -24,6 +24,7 @@ type importQuestion struct {
 	Asked    bool   // it must be answered before anything is planned
 	Earlier  string // the date of the file whose answer is used
 	Choices  []importChoice
+	More     []importChoice  // that are unlikely
 	Words    []importWord    // of statuses
 	Columns  []importColumns // of a mapping
 }
@@ -43,8 +44,11 @@ func (q importQuestion) Answer() string {
 			chosen = append(chosen, fmt.Sprintf("%s: %s", w.Word, label))
 		}
 	}
-	return cmp.Or(strings.Join(chosen[:min(3, len(chosen))], "; "), chosenLabel(q.Choices))
+	return cmp.Or(strings.Join(chosen[:min(3, len(chosen))], "; "), chosenLabel(q.Choices), chosenLabel(q.More))
 }
+
+// IsMore reports whether an unlikely answer is chosen.
+func (q importQuestion) IsMore() bool { return chosenLabel(q.More) != "" }
 
 func chosenLabel(choices []importChoice) string {
 	for _, c := range choices {
@@ -157,6 +161,9 @@ func (p *importPage) readQuestions(f formatter) {
 		default:
 			q.Hint = placesOf(all)
 			q.Choices = choicesOf(text, all, p.Settings.Answer(text.ID), f.decimalText)
+		}
+		if most := 4; len(q.Choices) > most {
+			q.Choices, q.More = q.Choices[:most], q.Choices[most:]
 		}
 		if len(all) > 0 || len(q.Columns) > 0 || q.Hint != "" || p.Settings.Answer(text.ID) != "" {
 			p.All = append(p.All, q)

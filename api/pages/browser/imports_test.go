@@ -80,7 +80,7 @@ func TestAnImportInTheBrowser(t *testing.T) {
 	b.fill("Channel of all orders", "")
 	b.press("Continue")
 	b.await("Nothing has been written yet")
-	b.wantText("2026-04", "24.00", "Download the refused rows", "sales.csv line 4", "Quantity must be a whole number",
+	b.wantText("2026-04", "24.00", "Download the refused rows", "sales.csv line 4", "must be a whole number", "3 Apr 2026, 00:00 CEST",
 		"How are dates written? Day, month, year", "settled: A sale")
 	b.check("import-plan")
 	b.press("Import 2 rows")
