@@ -191,13 +191,6 @@ func (s Settings) check() tenancy.InvalidError {
 			break
 		}
 	}
-	for _, file := range slices.Sorted(maps.Keys(s.Mapping)) {
-		for _, name := range slices.Sorted(maps.Values(s.Mapping[file])) {
-			if !isField(name) && len(invalid["mapping"]) == 0 {
-				invalid.Add("mapping", "has the unknown field %s", shorten(name, maxColumnName))
-			}
-		}
-	}
 	if s.Channel != "" && channelOf(s.Channel) != s.Channel {
 		invalid.Add("channel", "must be 1 to 50 lower-case letters, digits, dashes and underscores")
 	}
@@ -212,9 +205,18 @@ func isField(name string) bool {
 	return name == "" || slices.Contains(Fields[Product], name) || slices.Contains(Fields[Order], name)
 }
 
-// zone returns the time zone of times without one, or an InvalidError.
+// zone returns the time zone of times without one, or an InvalidError. A mapping to a field that does not exist, which
+// another release may know, is an error only when files are read.
 func (s Settings) zone(tenant Tenant) (*time.Location, error) {
-	if err := s.check().Err(); err != nil || s.Timezone == "" {
+	invalid := s.check()
+	for _, file := range slices.Sorted(maps.Keys(s.Mapping)) {
+		for _, name := range slices.Sorted(maps.Values(s.Mapping[file])) {
+			if !isField(name) && len(invalid["mapping"]) == 0 {
+				invalid.Add("mapping", "has the unknown field %s", shorten(name, maxColumnName))
+			}
+		}
+	}
+	if err := invalid.Err(); err != nil || s.Timezone == "" {
 		return tenant.Timezone, err
 	}
 	return time.LoadLocation(s.Timezone)
