@@ -143,8 +143,8 @@ func importSettings(pairs []string) (imports.Settings, error) {
 		}
 	}
 	settings, err := imports.Settings{}.With(answers)
-	if err != nil {
-		return settings, fmt.Errorf("--set: %w", err)
+	if err != nil { // not wrapped: the names in an InvalidError are no flags
+		return settings, errors.New("--set: " + err.Error())
 	}
 	return settings, nil
 }
