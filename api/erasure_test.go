@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,10 +38,14 @@ func TestAnErasureReachesEverythingThatIsStored(t *testing.T) {
 	a.mustCarryOut(t, applied.ID, "apply", "", changeplan.Applying, changeplan.Applied)
 	planned := a.mustImport(t, "", "customers.csv", customers)
 	const settings = `{"mapping":{"sales.csv":{"No":"number","Day":"placed_at","Who":"customer.id","Buyer":"customer.name","Mail":"customer.email",` +
-		`"Item":"sku","Pieces":"quantity","Each":"price"}},"channel":"web","tax_included":"no","refunds":"leave_out"}`
-	sheet := "No,Day,Who,Buyer,Mail,Item,Pieces,Each\nS1,2026-03-10,C-9," + marker + "," + email + ",x,1,2.00\n" +
-		"S2,2026-03-10,C-9," + marker + "," + email + ",x,none,2.00\n"
+		`"Item":"sku","Pieces":"quantity","Each":"price"}},"channel":"web","tax_included":"no","refunds":"leave_out","charset":"windows-1250"}`
+	// The question about its characters, which is answered, shows its lines.
+	sheet := "No,Day,Who,Buyer,Mail,Item,Pieces,Each,Note\nS1,2026-03-10,C-9," + marker + "," + email +
+		",x,1,2.00,\xaf\xf3\xb3w\nS2,2026-03-10,C-9," + marker + "," + email + ",x,none,2.00,\xaf\xf3\xb3ty\n"
 	sales := a.mustImport(t, settings, "sales.csv", sheet)
+	if len(sales.Files) != 1 || !slices.Contains(sales.Files[0].Answered, "charset") {
+		t.Fatalf("the characters are no question: %+v", sales.Files)
+	}
 	headless := "C-9," + marker + "," + email + ",5.00\nC-8,Ann," + marker + ",7.00\n"
 	asked := a.mustImport(t, fmt.Sprintf(`{"mapping":{"unknown.csv":{%q:"name"}}}`, marker), "unknown.csv", headless)
 	if asked.State != changeplan.NeedsMapping {

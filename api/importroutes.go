@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -197,99 +196,29 @@ func (s *Server) configureImport(w http.ResponseWriter, r *http.Request, id int6
 	if err != nil {
 		return err
 	}
-	settings := i.Settings
-	body.importSettings(&settings)
-	for name, problems := range settings.Check() {
-		if len(body.errs[name]) == 0 {
-			body.errs[name] = problems
+	answers := imports.Answers{}
+	for name := range body.fields {
+		if !imports.IsSetting(name) {
+			continue
+		}
+		if answers[name], _, _ = body.take(name); hasLoneSurrogate(answers[name]) {
+			body.addError(name, "must not contain half of a surrogate pair")
+		}
+	}
+	body.rejectUnknown()
+	if _, err := i.Settings.With(answers); err != nil {
+		invalid, _ := errors.AsType[tenancy.InvalidError](err)
+		for name, problems := range invalid {
+			body.errs[name] = append(body.errs[name], problems...)
 		}
 	}
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	if err := s.imports(r).Configure(r.Context(), tenant(r), id, settings); err != nil {
+	if err := s.imports(r).Configure(r.Context(), tenant(r), id, answers); err != nil {
 		return err
 	}
 	return s.acceptImport(w, r, id)
-}
-
-// importSettings takes the settings of an import. Null restores the default.
-func (o *object) importSettings(s *imports.Settings) {
-	for name, setting := range map[string]*string{
-		"date_order": &s.DateOrder, "decimal": &s.Decimal, "timezone": &s.Timezone, "channel": &s.Channel,
-		"missing_sku": &s.MissingSKU, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded, "charset": &s.Charset,
-		"repeated_sku": &s.RepeatedSKU, "rounding": &s.Rounding, "cost": &s.Cost, "discount": &s.Discount, "tax": &s.Tax,
-		"total": &s.Total,
-	} {
-		parse := parseLine
-		if name != "timezone" && name != "channel" {
-			parse = parseChoice
-		}
-		if f := field(o, name, parse); f.Set {
-			*setting = f.Value
-		}
-	}
-	if f := field(o, "restore_zeros", parseBool); f.Set {
-		s.RestoreZeros = f.Value
-	}
-	if f := field(o, "mapping", parseMapping); f.Set {
-		s.Mapping = f.Value
-	}
-	if f := field(o, "statuses", parseTexts); f.Set {
-		s.Statuses = f.Value
-	}
-	o.rejectUnknown()
-}
-
-// parseChoice is parseLine for a setting with a list of values, which Settings.Check knows. Only null restores its
-// default.
-func parseChoice(raw json.RawMessage) (string, error) {
-	choice, err := parseLine(raw)
-	if err == nil && choice == "" {
-		err = errors.New("must not be empty; null restores the default")
-	}
-	return choice, err
-}
-
-// parseMapping reads strictly: null instead of an object or a text is an error.
-func parseMapping(raw json.RawMessage) (map[string]map[string]string, error) {
-	invalid := errors.New("must be an object of files with objects of columns and fields")
-	var files map[string]map[string]*string
-	if json.Unmarshal(raw, &files) != nil {
-		return nil, invalid
-	}
-	mapping := make(map[string]map[string]string, len(files))
-	for file, columns := range files {
-		texts, ok := present(columns)
-		if !ok {
-			return nil, invalid
-		}
-		mapping[file] = texts
-	}
-	return mapping, nil
-}
-
-// parseTexts is parseMapping for an object of texts.
-func parseTexts(raw json.RawMessage) (map[string]string, error) {
-	var texts map[string]*string
-	if json.Unmarshal(raw, &texts) == nil {
-		if all, ok := present(texts); ok {
-			return all, nil
-		}
-	}
-	return nil, errors.New("must be an object of texts")
-}
-
-// present returns texts, or false if one of them or the object is null.
-func present(texts map[string]*string) (all map[string]string, ok bool) {
-	all = map[string]string{}
-	for name, text := range texts {
-		if text == nil {
-			return nil, false
-		}
-		all[name] = *text
-	}
-	return all, texts != nil
 }
 
 // listImportRows handles GET /api/imports/{id}/rows.

@@ -117,7 +117,7 @@ func withoutZeros(amount string) string {
 func (s *source) askSale() (questions []Question) {
 	for _, status := range s.seen.statuses {
 		questions = append(questions, Question{
-			ID: "statuses", Column: s.Header[s.columns[fStatus][0].at], Examples: []string{status}, Choices: orderStatuses,
+			ID: "statuses", Column: s.Header[s.columns[fStatus][0].at], Examples: []string{status},
 		})
 	}
 	if _, known := s.headerTax(); s.isPlainSale() && len(s.columns[fTax]) > 0 && !known {
@@ -166,6 +166,3 @@ func (s *source) isCostOfGoods() bool {
 	}
 	return false
 }
-
-// orderStatuses are what a status of an order can mean, the strongest last.
-var orderStatuses = []string{"sale", "unpaid", "refunded", "ignored", "cancelled"}

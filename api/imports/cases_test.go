@@ -65,14 +65,8 @@ func answer(s Settings, q Question) Settings {
 		return s
 	}
 	choice := q.Choices[0]
-	for id, setting := range map[string]*string{
-		"date_order": &s.DateOrder, "decimal": &s.Decimal, "charset": &s.Charset, "missing_sku": &s.MissingSKU,
-		"repeated_sku": &s.RepeatedSKU, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded, "cost": &s.Cost,
-		"discount": &s.Discount, "tax": &s.Tax, "total": &s.Total,
-	} {
-		if id == q.ID {
-			*setting = choice
-		}
+	if setting := s.answers()[q.ID]; setting != nil {
+		*setting = choice
 	}
 	if q.ID == "statuses" {
 		statuses := map[string]string{q.Examples[0]: choice}

@@ -257,11 +257,17 @@ func (e *eraser) eraseDetails(d *details) {
 		f.Unused = slices.DeleteFunc(f.Unused, e.has)
 		columns(f.Mapping)
 	}
-	for i := range d.Questions {
-		q := &d.Questions[i]
+	for i := range d.Earlier {
+		d.Earlier[i].File = e.label(d.Earlier[i].File)
+	}
+	for _, q := range questionsOf(d) {
 		q.File, q.Column, q.Examples, q.Readings = e.label(q.File), cell(q.Column), nil, nil
+		if e.quotes(q.Reason) {
+			q.Reason = ""
+		}
 		q.Choices = slices.DeleteFunc(q.Choices, e.has)
 	}
+	columns(d.Settings.Statuses)
 	for _, file := range slices.Sorted(maps.Keys(d.Settings.Mapping)) {
 		mapping := d.Settings.Mapping[file]
 		columns(mapping)
@@ -269,6 +275,16 @@ func (e *eraser) eraseDetails(d *details) {
 		d.Settings.Mapping[e.label(file)] = mapping
 	}
 	d.Notes = slices.DeleteFunc(d.Notes, func(n NoteCount) bool { return e.quotes(n.Text) })
+}
+
+// questionsOf returns all questions of an import.
+func questionsOf(d *details) (all []*Question) {
+	for _, questions := range [][]Question{d.Questions, d.Answered} {
+		for i := range questions {
+			all = append(all, &questions[i])
+		}
+	}
+	return all
 }
 
 // part returns the rows and the result of a part if they name the customer.

@@ -3,6 +3,9 @@ package imports
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // field is what a column means.
@@ -183,4 +186,36 @@ var Fields = map[Kind][]string{
 	Order: {"number", "placed_at", "time", "channel", "status", "customer.id", "customer.name", "customer.email", "sku",
 		"name", "quantity", "price", "line_total", "cost", "discount", "discount_total", "tax_total", "shipping_total",
 		"refund", "refunded_at", "currency"},
+}
+
+// labels are what fields are called where the words of the name are not enough, also those of problems of rows.
+var labels = map[string]string{
+	"sku": "SKU", "msrp": "List price", "upc": "Barcode", "placed_at": "Date of the order", "number": "Order number",
+	"time": "Time of the order", "line_total": "Total of the line", "discount": "Discount of the line",
+	"discount_total": "Discount of the order", "tax_total": "Tax of the order", "shipping_total": "Shipping of the order",
+	"refund": "Refunded amount", "refunded_at": "Date of the refund", "customer.id": "Customer number",
+	"customer.name": "Customer name", "customer.email": "Customer e-mail", "category_name": "Category",
+	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
+	"images": "Image URLs", "option.value": "Option, such as size", "unit_price": "Price per unit",
+	"unit_cost": "Cost per unit",
+}
+
+// Label returns what a field is called on pages and in readings.
+func Label(name string) string {
+	if label := labels[name]; label != "" || name == "" {
+		return label
+	}
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToUpper(first)) + strings.ReplaceAll(name[size:], "_", " ")
+}
+
+// FormatTitle returns the format of a file for people, or "" if it is not one of another system.
+func FormatTitle(name string) string {
+	for _, f := range formats() {
+		if f.name == name {
+			title, _, _ := strings.Cut(f.description.Title, " (") // several formats share the name
+			return title
+		}
+	}
+	return ""
 }

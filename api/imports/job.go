@@ -40,10 +40,6 @@ func NewJobs(plans *changeplan.Store) *Jobs { return &Jobs{plans.Of(PlanKind)} }
 func (j *Jobs) Create(
 	ctx context.Context, tenant tenants.Tenant, by tenancy.Actor, form *spool.Form,
 ) (id int64, err error) {
-	zone, err := tenant.Location()
-	if err != nil {
-		return 0, err
-	}
 	d := details{Currency: tenant.Currency, Timezone: tenant.Timezone}
 	var names []string
 	return j.CreateFromFiles(ctx, tenant.ID, by, PlanKind,
@@ -64,7 +60,7 @@ func (j *Jobs) Create(
 				case name == "file":
 					err = addFile(&names, part, add)
 				case name == "settings":
-					d.Settings, err = readSettings(part, Tenant{tenant.Currency, zone})
+					d.Settings, err = readSettings(part)
 				default:
 					err = tenancy.InvalidError{name: {"is not a known part"}}
 				}
@@ -112,14 +108,12 @@ func (f formError) Read(p []byte) (int, error) {
 }
 
 // readSettings reads settings as JSON.
-func readSettings(r io.Reader, tenant Tenant) (s Settings, err error) {
-	in := json.NewDecoder(io.LimitReader(r, maxSettings))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&s); err != nil {
-		return s, tenancy.InvalidError{"settings": {"must be a JSON object with settings: " + err.Error()}}
+func readSettings(r io.Reader) (Settings, error) {
+	var answers Answers
+	if err := json.NewDecoder(io.LimitReader(r, maxSettings)).Decode(&answers); err != nil {
+		return Settings{}, tenancy.InvalidError{"settings": {"must be a JSON object with settings: " + err.Error()}}
 	}
-	_, err = s.check(tenant)
-	return s, err
+	return Settings{}.With(answers)
 }
 
 // fileName returns the last element of a path of Windows or Unix, or why it is not valid as a name.
@@ -158,7 +152,8 @@ func (m *Importer) Plan(
 		return nil, false, changeplan.Failure(problem)
 	}
 	set.kept, d.Pictures = kept, nil
-	d.Files, d.Questions, d.Totals, d.Notes, d.Unread = set.Files, set.Questions, nil, nil, map[int32]int64{}
+	d.Files, d.Questions, d.Answered = set.Files, set.Questions, set.Answered
+	d.Totals, d.Notes, d.Unread = nil, nil, map[int32]int64{}
 	if len(set.Questions) == 0 {
 		sums, parts := newTotals(zone), int32(0)
 		err := m.planRecords(ctx, tenant, set, set.Records(ctx), sums, plan.CreatedAt,
@@ -205,8 +200,8 @@ func (m *Importer) openAgain(
 	if d.Remembered != nil {
 		return Open(ctx, files, "", of, d.Settings)
 	}
-	set, d.Settings, d.Remembered, err = m.open(ctx, tenant, files, of, d.Settings)
-	d.Remembered = append([]string{}, d.Remembered...) // not nil
+	set, d.Settings, d.Earlier, err = m.open(ctx, tenant, files, of, d.Settings)
+	d.Remembered = settingsOf(d.Earlier)
 	return set, err
 }
 
@@ -242,8 +237,9 @@ func readDetails(plan changeplan.Plan) (d details, err error) {
 	return d, nil
 }
 
-// Configure plans an import again, with other settings. It returns an InvalidError or changeplan.ErrState.
-func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, settings Settings) error {
+// Configure plans an import again, with answers in addition to its settings. It returns an InvalidError by setting, or
+// changeplan.ErrState.
+func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, answers Answers) error {
 	plan, err := j.Find(ctx, tenant, id)
 	if err != nil {
 		return err
@@ -252,14 +248,12 @@ func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, setti
 	if err != nil {
 		return err
 	}
-	zone, err := tenancy.LoadZone(d.Timezone)
+	settings, err := d.Settings.With(answers)
 	if err != nil {
 		return err
 	}
-	if _, err := settings.check(Tenant{d.Currency, zone}); err != nil {
-		return err
-	}
-	d.Settings, d.Remembered = settings, []string{}
+	d.Earlier = slices.DeleteFunc(d.Earlier, func(e Earlier) bool { return !e.isKept(d.Settings, settings) })
+	d.Settings, d.Remembered = settings, settingsOf(d.Earlier)
 	stored, err := json.Marshal(d)
 	if err != nil {
 		return err

@@ -380,12 +380,12 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	if i.State != changeplan.NeedsMapping || len(i.Questions) == 0 || i.Questions[0].ID != "date_order" {
 		t.Fatalf("the import is %s with %+v, %v, want a question about the date", i.State, i.Questions, i.Failure)
 	}
-	if err := j.Configure(t.Context(), j.tenant.ID, i.ID, imports.Settings{DateOrder: "ymd"}); err == nil {
+	if err := j.Configure(t.Context(), j.tenant.ID, i.ID, answersOf(imports.Settings{DateOrder: "ymd"})); err == nil {
 		t.Error("an unknown answer returns no error")
 	}
 	answer := i.Settings
 	answer.DateOrder = "dmy"
-	if err := j.Configure(t.Context(), j.tenant.ID, i.ID, answer); err != nil {
+	if err := j.Configure(t.Context(), j.tenant.ID, i.ID, answersOf(answer)); err != nil {
 		t.Fatal(err)
 	}
 	if i = j.mustWork(t, i.ID); i.State != changeplan.Planned || i.Totals[0].Month != "2026-04" {

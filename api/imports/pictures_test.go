@@ -291,7 +291,7 @@ func TestPicturesOfPlansCountAndAreReleased(t *testing.T) {
 	want("planned", 1, 1)
 	second := j.mustImport(t, imports.Settings{}, "a.zip", file)
 	want("a second plan above the quota", 1, 1)
-	j.mustRun(t, first.ID, j.Configure(t.Context(), j.tenant.ID, first.ID, imports.Settings{}))
+	j.mustRun(t, first.ID, j.Configure(t.Context(), j.tenant.ID, first.ID, imports.Answers{}))
 	want("planned again", 2, 1)
 	for _, id := range []int64{first.ID, second.ID} {
 		if err := j.Cancel(t.Context(), j.tenant.ID, tenancy.Operator, id); err != nil {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -81,20 +81,21 @@ func (e *exampleRows) end() {
 	e.current, e.about = group{rows: rows[:0]}, e.about[:0]
 }
 
-// ask adds a question about a file, or that the settings answer it.
+// ask adds a question about a file, also one that the settings answer.
 func (r *reading) ask(s *source, q Question) {
 	q.File = s.Name
 	if q.Choices == nil {
-		q.Choices = settingChoices[q.ID]
-	}
-	if r.settings.answer(q.key()) != "" {
-		s.answered(q.ID)
-		return
+		q.Choices = Choices[q.ID]
 	}
 	if q.Readings == nil {
 		q.Readings = r.readings(s, q)
 	}
-	r.Questions = append(r.Questions, q)
+	if r.settings.Answer(q.key()) == "" {
+		r.Questions = append(r.Questions, q)
+		return
+	}
+	r.Answered = append(r.Answered, q)
+	s.answered(q.ID)
 }
 
 // answered records that the settings answer a question about the file.
@@ -106,7 +107,7 @@ func (s *source) answered(id string) {
 
 // readings returns what two of the rows that a question is about become with each choice.
 func (r *reading) readings(s *source, q Question) map[string][]string {
-	readings := map[string][]string{}
+	readings, assumed := map[string][]string{}, s.assumed()
 	for _, choice := range q.Choices {
 		settings := r.settings.with(q.key(), choice)
 		with := &reading{tenant: r.tenant, settings: settings, sources: r.sources, seed: maphash.MakeSeed()}
@@ -116,11 +117,16 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 				g.number = s.orderKey(g.rows[0].cells)
 			}
 			var texts []string
+			g.rows = slices.Clone(g.rows)
 			for i := range g.rows {
 				g.rows[i] = g.rows[i].in(tenancy.InvalidError{}, "")
+				g.rows[i].source = assumed
 			}
 			for _, record := range with.recordsOf(g) {
 				texts = append(texts, record.reading())
+				if s.kind == Order && len(record.Invalid) > 0 {
+					break // nor is it refunded or cancelled
+				}
 			}
 			if s.kind == Order {
 				texts = []string{strings.Join(texts, "; ")}
@@ -129,6 +135,23 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 		}
 	}
 	return whatDiffers(readings, q.Choices)
+}
+
+// assumed returns the file as if questions about numbers and dates were answered, so that rows can be shown although
+// these are not answered yet.
+func (s *source) assumed() *source {
+	copied := *s
+	copied.forms = slices.Clone(s.forms)
+	for i := range copied.forms {
+		form := &copied.forms[i]
+		if form.Decimal == 0 && form.Number(0) != "" {
+			form.Number('.')
+		}
+		if form.Order == "" && form.Date("", "") != "" {
+			form.Date(table.DayFirst, "")
+		}
+	}
+	return &copied
 }
 
 // whatDiffers returns the first two readings that are not equal with all choices.
@@ -161,8 +184,7 @@ func (r *Record) reading() string {
 	case r.Ignored != "":
 		return clean(fmt.Sprintf("%s is not imported: %s", cmp.Or(r.Key, "The row"), r.Ignored))
 	case len(r.Invalid) > 0:
-		field := slices.Sorted(maps.Keys(r.Invalid))[0]
-		return clean(fmt.Sprintf("%s is refused: %s %s", cmp.Or(r.Key, "The row"), field, r.Invalid[field][0]))
+		return clean(fmt.Sprintf("%s is refused: %s", cmp.Or(r.Key, "The row"), Refusals(r.Row)[0]))
 	case r.Cancellation != nil:
 		return "cancelled"
 	case r.Refund != nil:

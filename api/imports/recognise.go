@@ -115,7 +115,7 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 // recogniseHeader decides what a row is as a header.
 func (s *source) recogniseHeader(row table.Row, first bool, mapping map[string]string) (score int, err error) {
 	if mapping != nil {
-		return s.applyMapping(mapping)
+		return s.applyMapping(mapping), nil
 	}
 	if f, l, score := s.recogniseFormat(); f != nil {
 		s.use(f, func(column string) (target, string) { return l.target(column, table.Normal(column), s.currency) })

@@ -184,29 +184,6 @@ func (r *Record) keep() tenancy.Kept {
 	return kept
 }
 
-// Settings are the user's answers. The zero value is valid.
-type Settings struct {
-	// Mapping holds the fields of columns by file: {"sales.csv": {"Artikel-Nr.": "sku"}}. An empty field ignores the
-	// column. A file with a mapping is read as a plain spreadsheet.
-	Mapping      map[string]map[string]string `json:"mapping,omitempty"`
-	DateOrder    string                       `json:"date_order,omitempty"`    // dmy or mdy
-	Decimal      string                       `json:"decimal,omitempty"`       // , or .
-	Charset      string                       `json:"charset,omitempty"`       // one of table.Charsets, of texts not in UTF-8
-	Timezone     string                       `json:"timezone,omitempty"`      // of times without one; default the tenant's
-	Channel      string                       `json:"channel,omitempty"`       // of all orders
-	MissingSKU   string                       `json:"missing_sku,omitempty"`   // derive or refuse
-	RepeatedSKU  string                       `json:"repeated_sku,omitempty"`  // derive, last or refuse
-	Statuses     map[string]string            `json:"statuses,omitempty"`      // what statuses of orders mean
-	Refunds      string                       `json:"refunds,omitempty"`       // attach or leave_out those without an order
-	TaxIncluded  string                       `json:"tax_included,omitempty"`  // yes or no, for a plain spreadsheet
-	Cost         string                       `json:"cost,omitempty"`          // unit or line
-	Discount     string                       `json:"discount,omitempty"`      // amount or percent
-	Total        string                       `json:"total,omitempty"`         // of a line before_discount or after_discount
-	Tax          string                       `json:"tax,omitempty"`           // of the order or of the row
-	Rounding     string                       `json:"rounding,omitempty"`      // round or refuse more than two decimals
-	RestoreZeros bool                         `json:"restore_zeros,omitempty"` // of barcodes
-}
-
 // Tenant is what reading depends on.
 type Tenant struct {
 	Currency string
@@ -265,6 +242,7 @@ func (q Question) key() string {
 type Set struct {
 	Files     []File
 	Questions []Question // if there are any, Records must not be called
+	Answered  []Question // that the settings answer
 	records   func(context.Context) iter.Seq2[Record, error]
 	archive   *archive               // or nil
 	kept      map[string]keptPicture // pictures of earlier turns; nil if there is one turn only

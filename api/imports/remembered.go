@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/tenancy"
@@ -21,12 +22,42 @@ type remembered struct {
 	// Fields are the fields of a mapping by position of the columns, because names can differ in case and spaces.
 	Fields  []string          `json:"fields,omitempty"`
 	Answers map[string]string `json:"answers,omitempty"` // by the keys of questions
+	at      time.Time         // when they were stored
+}
+
+// Earlier is a setting that comes from an earlier import.
+type Earlier struct {
+	Setting string    `json:"setting"`
+	File    string    `json:"file,omitempty"` // of this import, if the setting is its mapping
+	At      time.Time `json:"at"`             // when the earlier import was applied
+}
+
+// isKept reports whether changed settings have what the earlier import had.
+func (e Earlier) isKept(before, after Settings) bool {
+	switch e.Setting {
+	case "mapping":
+		_, exists := after.Mapping[e.File]
+		return exists && maps.Equal(before.Mapping[e.File], after.Mapping[e.File])
+	case "statuses":
+		return after.Statuses != nil && maps.Equal(before.Statuses, after.Statuses)
+	}
+	return after.Answer(e.Setting) != "" && before.Answer(e.Setting) == after.Answer(e.Setting)
+}
+
+// settingsOf returns the names of settings that come from earlier imports. It is never nil.
+func settingsOf(all []Earlier) []string {
+	names := []string{}
+	for _, e := range all {
+		names = append(names, e.Setting)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // open is Open with the remembered answers to questions that given does not answer. It returns the settings that it
-// used, and the names of the remembered ones.
+// used, and which of them are remembered.
 func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Tenant, given Settings) (
-	set *Set, used Settings, names []string, err error,
+	set *Set, used Settings, earlier []Earlier, err error,
 ) {
 	if set, err = Open(ctx, dir, "", of, given); err != nil {
 		return nil, given, nil, err
@@ -39,9 +70,9 @@ func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Te
 	if err != nil || len(known) == 0 {
 		return set, given, nil, err
 	}
-	used, names = recallAnswers(given, known)
+	used, earlier = recallAnswers(given, known)
 	best := set
-	if len(names) > 0 {
+	if len(earlier) > 0 {
 		if best, err = Open(ctx, dir, "", of, used); err != nil {
 			return set, given, nil, notUsable(err)
 		}
@@ -49,16 +80,18 @@ func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Te
 	withMapping := used
 	withMapping.Mapping = maps.Clone(used.Mapping)
 	for i, f := range best.Files {
-		withMapping.recallMapping(f, known[headers[i]].Fields)
+		if of := known[headers[i]]; withMapping.recallMapping(f, of.Fields) {
+			earlier = append(earlier, Earlier{"mapping", f.Name, of.at})
+		}
 	}
 	if len(withMapping.Mapping) == len(used.Mapping) {
-		return best, used, names, nil
+		return best, used, earlier, nil
 	}
 	again, err := Open(ctx, dir, "", of, withMapping)
 	if err != nil {
 		return set, given, nil, notUsable(err) // such as a field that no longer exists
 	}
-	return again, withMapping, slices.Sorted(slices.Values(append(names, "mapping"))), nil
+	return again, withMapping, earlier, nil
 }
 
 // notUsable returns nil if the settings are the reason for an error.
@@ -93,9 +126,9 @@ func (m *Importer) recall(
 ) (map[changeplan.Header]remembered, error) {
 	stored, err := changeplan.Remembered(ctx, m.db, tenant, headers)
 	known := map[changeplan.Header]remembered{}
-	for header, content := range stored {
-		var of remembered
-		if err := json.Unmarshal(content, &of); err != nil {
+	for header, settings := range stored {
+		of := remembered{at: settings.UpdatedAt}
+		if err := json.Unmarshal(settings.Settings, &of); err != nil {
 			return nil, fmt.Errorf("read remembered answers: %w", err)
 		}
 		known[header] = of
@@ -113,28 +146,35 @@ func merge(into, from map[string]string) {
 	}
 }
 
-// recallAnswers adds remembered answers, unless those for two headers differ, and returns the names of these settings.
-func recallAnswers(given Settings, known map[changeplan.Header]remembered) (used Settings, names []string) {
-	answers := map[string]string{}
+// recallAnswers adds remembered answers, unless those for two headers differ, and returns which settings have one.
+func recallAnswers(given Settings, known map[changeplan.Header]remembered) (used Settings, earlier []Earlier) {
+	answers, at := map[string]string{}, map[string]time.Time{}
 	for _, of := range known {
 		merge(answers, of.Answers)
 	}
 	used = given
 	for key, answer := range answers {
-		if answer != "" && given.answer(key) == "" {
-			used = used.with(key, answer)
-			name, _, _ := strings.Cut(key, " ")
-			names = append(names, name)
+		if answer == "" || given.Answer(key) != "" {
+			continue
+		}
+		used = used.with(key, answer)
+		setting, _, _ := strings.Cut(key, " ")
+		for _, of := range known {
+			if _, has := of.Answers[key]; has && of.at.After(at[setting]) {
+				at[setting] = of.at
+			}
 		}
 	}
-	slices.Sort(names)
-	return used, slices.Compact(names)
+	for _, setting := range slices.Sorted(maps.Keys(at)) {
+		earlier = append(earlier, Earlier{Setting: setting, At: at[setting]})
+	}
+	return used, earlier
 }
 
-// recallMapping adds the remembered fields of a file without a mapping.
-func (s *Settings) recallMapping(f File, fields []string) {
+// recallMapping adds the remembered fields of a file without a mapping, and reports whether there are any.
+func (s *Settings) recallMapping(f File, fields []string) bool {
 	if _, mapped := s.Mapping[f.Name]; mapped || len(fields) == 0 || len(fields) != len(f.Header) {
-		return
+		return false
 	}
 	mapping := map[string]string{}
 	for i, column := range f.Header {
@@ -146,6 +186,7 @@ func (s *Settings) recallMapping(f File, fields []string) {
 		s.Mapping = map[string]map[string]string{}
 	}
 	s.Mapping[f.Name] = mapping
+	return true
 }
 
 // toRemember returns the answers about files by their headers. Those that differ between two files are "". Those of
@@ -158,7 +199,7 @@ func (d details) toRemember() map[changeplan.Header]remembered {
 		}
 		of := remembered{Answers: map[string]string{}}
 		for _, id := range f.Answered {
-			of.Answers[id] = d.Settings.answer(id)
+			of.Answers[id] = d.Settings.Answer(id)
 		}
 		if slices.Contains(f.Answered, "statuses") {
 			for status, meaning := range d.Settings.Statuses {

@@ -1,6 +1,7 @@
 package imports_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,22 @@ const strangeSales = "Nr,Wann,Ding,Wie viele,Je\n%d,03/04/2026,MUG,2,9.50\n"
 
 var strangeColumns = map[string]string{
 	"Nr": "number", "Wann": "placed_at", "Ding": "sku", "Wie viele": "quantity", "Je": "price",
+}
+
+// answersOf returns settings as answers; those that are not set restore the default.
+func answersOf(s imports.Settings) imports.Answers {
+	answers := imports.Answers{"channel": json.RawMessage("null")}
+	for name := range imports.Choices {
+		answers[name] = json.RawMessage("null")
+	}
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(text, &answers)
+	}
+	if err != nil {
+		panic(err) // settings are JSON
+	}
+	return answers
 }
 
 // mustRun applies or undoes a plan.
@@ -50,7 +67,7 @@ func TestAnswersAreRememberedForTheSameColumns(t *testing.T) {
 	answers := imports.Settings{
 		Mapping: map[string]map[string]string{"may.csv": strangeColumns}, DateOrder: "dmy", Channel: "fair",
 	}
-	first = j.mustRun(t, first.ID, j.Configure(t.Context(), j.tenant.ID, first.ID, answers))
+	first = j.mustRun(t, first.ID, j.Configure(t.Context(), j.tenant.ID, first.ID, answersOf(answers)))
 	if first.State != changeplan.Planned {
 		t.Fatalf("the import is %s: %+v", first.State, first.Questions)
 	}
@@ -63,7 +80,7 @@ func TestAnswersAreRememberedForTheSameColumns(t *testing.T) {
 		second.Settings.Channel != "" {
 		t.Fatalf("the second import is %s, %+v, remembered %v", second.State, second.Settings, second.Remembered)
 	}
-	second = j.mustRun(t, second.ID, j.Configure(t.Context(), j.tenant.ID, second.ID, imports.Settings{}))
+	second = j.mustRun(t, second.ID, j.Configure(t.Context(), j.tenant.ID, second.ID, answersOf(imports.Settings{})))
 	wantAsked("without the remembered answers", second)
 	if err := j.Cancel(t.Context(), j.tenant.ID, tenancy.Operator, second.ID); err != nil {
 		t.Fatal(err)
@@ -147,7 +164,7 @@ func TestEachAnswerIsRemembered(t *testing.T) {
 			t.Errorf("%s is not asked: the import is %s, %v, %+v", id, i.State, i.Failure, i.Files)
 			continue
 		}
-		i = j.mustRun(t, i.ID, j.Configure(t.Context(), j.tenant.ID, i.ID, c.settings))
+		i = j.mustRun(t, i.ID, j.Configure(t.Context(), j.tenant.ID, i.ID, answersOf(c.settings)))
 		j.mustApply(t, i.ID)
 		again := j.mustImport(t, imports.Settings{}, "b.csv", fmt.Sprintf(c.file, "A-2"))
 		if again.State != changeplan.Planned || !slices.Equal(again.Remembered, []string{id}) {
@@ -193,7 +210,7 @@ func TestAnswersToOtherStatusesStay(t *testing.T) {
 		}
 		if of.asked {
 			answer := imports.Settings{Statuses: map[string]string{of.status: "sale"}}
-			j.mustRun(t, i.ID, j.Configure(t.Context(), j.tenant.ID, i.ID, answer))
+			j.mustRun(t, i.ID, j.Configure(t.Context(), j.tenant.ID, i.ID, answersOf(answer)))
 		}
 		j.mustApply(t, i.ID)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -117,7 +118,9 @@ func (r *reporter) add(rows []Record) {
 			r.count(row.Rows[len(row.Rows)-1].File).Refused += row.Omitted
 		}
 		if row.Action == changeplan.Refused && r.refused != nil {
-			r.refuse(row.Row)
+			for _, refusal := range Refusals(row.Row) {
+				r.refused(refusal)
+			}
 		}
 		for _, note := range row.Notes {
 			r.notes.add(note)
@@ -150,8 +153,8 @@ func (c *Count) add(a changeplan.Action) {
 	}
 }
 
-// refuse reports the errors of a row: those of the items of an order follow the others.
-func (r *reporter) refuse(record changeplan.Row) {
+// Refusals returns the errors of a row with their places: those of the items of an order follow the others.
+func Refusals(record changeplan.Row) (refusals []Refusal) {
 	all := errorsOf(record)
 	slices.SortStableFunc(all, func(a, b fieldErrors) int { return cmp.Compare(a.item, b.item) })
 	for _, e := range all {
@@ -160,7 +163,11 @@ func (r *reporter) refuse(record changeplan.Row) {
 			refusal.File, refusal.Line = record.Rows[e.row].File, record.Rows[e.row].Line
 		}
 		for _, refusal.Reason = range e.messages {
-			r.refused(refusal)
+			refusals = append(refusals, refusal)
 		}
 	}
+	return refusals
 }
+
+// String returns the error as a sentence for people.
+func (r Refusal) String() string { return strings.TrimSpace(Label(r.Field) + " " + r.Reason) }

@@ -45,7 +45,9 @@ type Input struct {
 	// Remembered are the names of the settings that come from an earlier import. It is
 	// nil before the files are read, and in imports by the command, which neither uses nor stores mappings.
 	Remembered []string    `json:"remembered"`
+	Earlier    []Earlier   `json:"earlier,omitempty"`
 	Questions  []Question  `json:"questions"`
+	Answered   []Question  `json:"answered,omitempty"` // as the settings are
 	Totals     []Total     `json:"totals"`
 	Notes      []NoteCount `json:"notes"`
 }

@@ -9,10 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
-	"github.com/storeroom/storeroom/tenancy"
 )
 
 // reading is a set while it is read.
@@ -29,85 +27,13 @@ type reading struct {
 	seed     maphash.Seed
 }
 
-// check returns the time zone of times without one, or an InvalidError.
-func (s Settings) check(tenant Tenant) (*time.Location, error) {
-	if err := s.Check().Err(); err != nil || s.Timezone == "" {
-		return tenant.Timezone, err
-	}
-	return time.LoadLocation(s.Timezone)
-}
-
-// Check returns the validation errors of the settings.
-func (s Settings) Check() tenancy.InvalidError {
-	invalid := tenancy.InvalidError{}
-	for name, answer := range s.answers() {
-		if choices := settingChoices[name]; *answer != "" && !slices.Contains(choices, *answer) {
-			invalid.Add(name, "must be one of %s", strings.Join(choices, ", "))
-		}
-	}
-	for _, outcome := range s.Statuses {
-		if !slices.Contains(orderStatuses, outcome) {
-			invalid.Add("statuses", "must be one of %s", strings.Join(orderStatuses, ", "))
-			break
-		}
-	}
-	if s.Channel != "" && channelOf(s.Channel) != s.Channel {
-		invalid.Add("channel", "must be 1 to 50 lower-case letters, digits, dashes and underscores")
-	}
-	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
-		invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
-	}
-	return invalid
-}
-
-// answers returns the settings with choices.
-func (s *Settings) answers() map[string]*string {
-	return map[string]*string{
-		"date_order": &s.DateOrder, "decimal": &s.Decimal, "charset": &s.Charset, "missing_sku": &s.MissingSKU,
-		"repeated_sku": &s.RepeatedSKU, "rounding": &s.Rounding, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded,
-		"cost": &s.Cost, "discount": &s.Discount, "tax": &s.Tax, "total": &s.Total,
-	}
-}
-
-// answer returns the answer to a question by its key, or "".
-func (s Settings) answer(key string) string {
-	if status, isStatus := strings.CutPrefix(key, statusKey); isStatus {
-		return s.Statuses[status]
-	}
-	return orZero(s.answers()[key])
-}
-
-// with returns the settings with an answer to a question.
-func (s Settings) with(key, answer string) Settings {
-	if status, isStatus := strings.CutPrefix(key, statusKey); isStatus {
-		statuses := map[string]string{status: answer}
-		for other, meaning := range s.Statuses {
-			if other != status {
-				statuses[other] = meaning
-			}
-		}
-		s.Statuses = statuses
-	} else if setting := s.answers()[key]; setting != nil {
-		*setting = answer
-	}
-	return s
-}
-
-// settingChoices are the values that settings can have.
-var settingChoices = map[string][]string{
-	"date_order": {"dmy", "mdy"}, "decimal": {",", "."}, "charset": table.Charsets, "missing_sku": {"derive", "refuse"},
-	"repeated_sku": {"derive", "last", "refuse"}, "rounding": {"round", "refuse"}, "refunds": {"attach", "leave_out"},
-	"tax_included": {"yes", "no"}, "cost": {"unit", "line"}, "discount": {"amount", "percent"},
-	"total": {"before_discount", "after_discount"}, "tax": {"order", "row"},
-}
-
 // maxTemporary limits the bytes of temporary files of an import, besides the files themselves.
 const maxTemporary = 1 << 30
 
 // Open recognises the files of dir and reads each once. Temporary files are created in temp; "" is the default of the
 // system. Open returns an InvalidError for settings, and another error if a file cannot be read.
 func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings Settings) (*Set, error) {
-	zone, err := settings.check(tenant)
+	zone, err := settings.zone(tenant)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/storeroom/storeroom/api/imports/table"
-	"github.com/storeroom/storeroom/tenancy"
 )
 
 // isSheet reports whether the columns of a file have the meanings that a user, or their names, give them.
@@ -120,8 +119,8 @@ func (s *source) propose() (score int) {
 		unsure, taken[fieldOf(ofSale[0])] = true, false
 		maps.DeleteFunc(s.Mapping, func(_, name string) bool { return name == ofSale[0] })
 	}
-	var f *format
-	if f, s.reason = sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
+	s.reason = MappingReason(s.Mapping, strings.Clone)
+	if f := sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
 		s.useMapping(f)
 	}
 	return 1 + names/100 + 10*len(s.Mapping)
@@ -136,20 +135,63 @@ func isEmpty(_, field string) bool { return field == "" }
 // notOfProducts are fields that only sales have.
 var notOfProducts = []field{fNumber, fPlacedAt, fCustomerID, fCustomerName, fRefund, fRefundedAt, fLineTotal}
 
-// sheetFormat returns the format of a file with these fields, or nil and why it has none.
-func sheetFormat(has [numFields]bool) (f *format, reason string) {
-	isItem := has[fSKU] || has[fName]
-	i := slices.IndexFunc(notOfProducts, func(f field) bool { return has[f] })
-	switch {
-	case has[fNumber] && has[fPlacedAt] && isItem && (has[fPrice] && has[fQuantity] || has[fLineTotal]):
-		return sheetOf(Order), ""
-	case isItem && has[fPrice] && i < 0:
-		return sheetOf(Product), ""
-	case i < 0:
-		return nil, "products need price, and sku or name"
+// sheetFormat returns the format of a file with these fields, or nil.
+func sheetFormat(has [numFields]bool) *format {
+	switch lacking, other := lackingOfSheet(has); {
+	case len(lacking) > 0:
+		return nil
+	case other != noField:
+		return sheetOf(Order)
 	}
-	return nil, fmt.Sprintf("orders need number, placed_at, sku or name, and price with quantity or line_total; "+
-		"products must not have %s", notOfProducts[i])
+	return sheetOf(Product)
+}
+
+// lackingOfSheet returns which fields a spreadsheet also needs, of which one of each list is enough. of is a field that
+// only orders have, or noField for a spreadsheet of products.
+func lackingOfSheet(has [numFields]bool) (lacking [][]field, of field) {
+	need := func(is bool, fields ...field) {
+		if !is {
+			lacking = append(lacking, fields)
+		}
+	}
+	if i := slices.IndexFunc(notOfProducts, func(f field) bool { return has[f] }); i >= 0 {
+		of = notOfProducts[i]
+	}
+	need(of == noField || has[fNumber], fNumber)
+	need(of == noField || has[fPlacedAt], fPlacedAt)
+	need(has[fSKU] || has[fName], fSKU, fName)
+	if of == noField {
+		need(has[fPrice], fPrice)
+	} else if !has[fLineTotal] {
+		need(has[fPrice], fPrice, fLineTotal)
+		need(has[fQuantity], fQuantity, fLineTotal)
+	}
+	return lacking, of
+}
+
+// MappingReason returns why a spreadsheet whose columns have these fields is one neither of products nor of orders, or
+// "". label returns what a field is called.
+func MappingReason(mapping map[string]string, label func(field string) string) string {
+	var has [numFields]bool
+	for _, name := range mapping {
+		has[fieldOf(name)] = true
+	}
+	lacking, of := lackingOfSheet(has)
+	var needs []string
+	for _, fields := range lacking {
+		var names []string
+		for _, f := range fields {
+			names = append(names, label(f.String()))
+		}
+		needs = append(needs, strings.Join(names, " or "))
+	}
+	switch {
+	case len(needs) == 0:
+		return ""
+	case of == noField:
+		return "products also need " + strings.Join(needs, ", and ")
+	}
+	return fmt.Sprintf("orders also need %s; products must not have %s", strings.Join(needs, ", and "), label(of.String()))
 }
 
 // useMapping sets the format and the columns that have a field of it. Several columns can be options of a product.
@@ -166,25 +208,26 @@ func (s *source) useMapping(f *format) {
 }
 
 // applyMapping uses the mapping of a user. The header is the row with its columns.
-func (s *source) applyMapping(mapping map[string]string) (score int, err error) {
+func (s *source) applyMapping(mapping map[string]string) (score int) {
 	s.Mapping, s.Examples = map[string]string{}, map[string][]string{}
 	var has [numFields]bool
-	for column, name := range mapping {
-		if name != "" && !slices.Contains(Fields[Product], name) && !slices.Contains(Fields[Order], name) {
-			return 0, tenancy.InvalidError{"mapping": {"has the unknown field " + name}}
+	for _, column := range slices.Sorted(maps.Keys(mapping)) {
+		if !slices.Contains(s.Header, column) {
+			s.reason = fmt.Sprintf("the file has no column %q", column)
+			continue
 		}
-		if slices.Contains(s.Header, column) {
-			s.Mapping[column], has[fieldOf(name)] = name, true
-			score++
-		}
+		s.Mapping[column], has[fieldOf(mapping[column])] = mapping[column], true
+		score++
 	}
 	maps.DeleteFunc(s.Mapping, isEmpty)
-	var f *format
-	switch f, s.reason = sheetFormat(has); {
-	case len(s.Mapping) == 0 && score == len(mapping):
+	switch f := sheetFormat(has); {
+	case score < len(mapping):
+	case len(s.Mapping) == 0:
 		s.Problem = "is left out"
-	case f != nil && score == len(mapping):
+	case f != nil:
 		s.useMapping(f)
+	default:
+		s.reason = MappingReason(s.Mapping, strings.Clone)
 	}
-	return 10*score + 1, nil
+	return 10*score + 1
 }

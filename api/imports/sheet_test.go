@@ -554,11 +554,11 @@ func TestQuestionsShowTheirRowsInEachReading(t *testing.T) {
 			"derive": {"SKU TEE - Tee S, Tee S, price 10.00", "SKU TEE - Tee M, Tee M, price 12.00"},
 			"last": {"SKU TEE, Tee S, price 10.00",
 				"SKU TEE, Tee M, price 12.00; replaces the values of an earlier row with the same SKU"},
-			"refuse": {"TEE is refused: sku is that of several rows that differ",
-				"TEE is refused: sku is that of several rows that differ"},
+			"refuse": {"TEE is refused: SKU is that of several rows that differ",
+				"TEE is refused: SKU is that of several rows that differ"},
 		}},
 		"missing_sku": {"Artikelnummer,Bezeichnung,Preis\n,Mug,10.00\nTEE,Tee,12.00\n", map[string][]string{
-			"derive": {"SKU Mug, Mug, price 10.00"}, "refuse": {"The row is refused: sku is required"},
+			"derive": {"SKU Mug, Mug, price 10.00"}, "refuse": {"The row is refused: SKU is required"},
 		}},
 		"tax_included": {order + "tax_total\n1,2026-03-13,MUG,1,11.90,1.90\n", map[string][]string{
 			"yes": {"1: revenue 10.00, tax 1.90"}, "no": {"1: revenue 11.90, tax 1.90"},
@@ -575,7 +575,7 @@ func TestQuestionsShowTheirRowsInEachReading(t *testing.T) {
 		"tax": {order + "tax_total\n1,2026-03-13,MUG,1,10.00,1.90\n1,2026-03-13,CUP,1,10.00,1.90\n", map[string][]string{
 			"order": {"1: revenue 20.00, tax 1.90"}, "row": {"1: revenue 20.00, tax 3.80"},
 		}},
-		"statuses": {order + "status\n1,2026-03-13,MUG,1,10.00,Strange\n", map[string][]string{
+		"statuses": {order + "status\n1,3/4/2026,MUG,1,10.00,Strange\n", map[string][]string{
 			"sale": {"1: revenue 10.00, tax 0.00"}, "unpaid": {"1: revenue 10.00, tax 0.00; the order is not paid yet: strange"},
 			"refunded":  {"1: revenue 10.00, tax 0.00; refund of 10.00"},
 			"ignored":   {"1 is not imported: the state of the order is strange"},

@@ -311,30 +311,28 @@ func (s *source) decide(settings Settings) (questions []Question) {
 		dates = s.description.Dates
 	}
 	for i, column := range s.Header {
-		examples := s.forms[i].Examples()
+		question := Question{Column: column, Examples: s.forms[i].Examples()}
 		form := s.forms[i] // without an answer
 		s.forms[i].Number(separator)
 		s.forms[i].Date(table.DateOrder(settings.DateOrder), dates)
-		if example := form.Number(0); example != "" {
-			readings := readingsOf("decimal", examples, func(choice, text string) string {
+		if form.Number(0) != "" {
+			question.ID = "decimal"
+			question.Readings = readingsOf("decimal", question.Examples, func(choice, text string) string {
 				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
 				return digits
 			})
-			questions = append(questions, Question{
-				ID: "decimal", Column: column, Examples: []string{example}, Readings: readings,
-			})
+			questions = append(questions, question)
 		}
-		if example := form.Date("", dates); example != "" {
-			readings := readingsOf("date_order", examples, func(choice, text string) string {
+		if form.Date("", dates) != "" {
+			question.ID = "date_order"
+			question.Readings = readingsOf("date_order", question.Examples, func(choice, text string) string {
 				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
 				if err != nil {
 					return text
 				}
 				return at.Format("2 January 2006")
 			})
-			questions = append(questions, Question{
-				ID: "date_order", Column: column, Examples: []string{example}, Readings: readings,
-			})
+			questions = append(questions, question)
 		}
 	}
 	if s.description != nil {
@@ -373,7 +371,7 @@ func (s *source) offerRounding(settings Settings) {
 // readingsOf returns what examples are with each answer to a question.
 func readingsOf(id string, examples []string, read func(choice, example string) string) map[string][]string {
 	readings := map[string][]string{}
-	for _, choice := range settingChoices[id] {
+	for _, choice := range Choices[id] {
 		for _, example := range examples {
 			readings[choice] = append(readings[choice], read(choice, example))
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -108,7 +107,8 @@ type importPage struct {
 	planPage
 	imports.Input
 	Kind      string
-	IsShort   bool // shows only the first rows
+	All       []importQuestion // with those that are answered
+	IsShort   bool             // shows only the first rows
 	HasTheirs bool
 	Errors    fieldErrors
 }
@@ -135,6 +135,7 @@ func (p *Handler) showImportWith(
 	w http.ResponseWriter, r *http.Request, u user, status int, i imports.Import, errors fieldErrors,
 ) error {
 	page := importPage{planPage: planPage{Summary: i.Summary, Running: i.State.IsDue()}, Input: i.Input, Errors: errors}
+	page.readQuestions(u.Format)
 	page.HasTheirs = slices.ContainsFunc(i.Totals, func(t imports.Total) bool { return len(t.Theirs) > 0 })
 	filter := changeplan.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
 	if page.IsShort = len(r.URL.Query()) == 0; page.IsShort {
@@ -162,33 +163,6 @@ func (p importPage) Kinds() []imports.Kind {
 	})
 }
 
-// Asks reports whether the import asks this question.
-func (p importPage) Asks(id string) bool {
-	return slices.ContainsFunc(p.Questions, func(q imports.Question) bool { return q.ID == id })
-}
-
-// Examples are values from the files for a question.
-func (p importPage) Examples(id string) string {
-	var examples []string
-	for _, q := range p.Questions {
-		if q.ID == id {
-			for _, example := range q.Examples {
-				examples = append(examples, fmt.Sprintf("“%s” in %s", example, cmp.Or(q.Column, q.File)))
-			}
-		}
-	}
-	return strings.Join(examples[:min(3, len(examples))], ", ")
-}
-
-// Mapped are the files whose columns a user can map.
-func (p importPage) Mapped() []imports.File { return mapped(p.Files) }
-
-func mapped(files []imports.File) []imports.File {
-	return slices.DeleteFunc(slices.Clone(files), func(f imports.File) bool {
-		return f.Problem != "" || f.Format != "" && !strings.HasPrefix(f.Format, "spreadsheet")
-	})
-}
-
 // configureImport plans an import again, with the answers of a form.
 func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user) error {
 	i, err := p.jobs(u).Get(r.Context(), u.Tenant.ID, pathID(r))
@@ -197,41 +171,24 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 	}
 	f := submitted(r)
 	if f.Get("reset") != "" {
-		return p.imports().after(w, r, u, p.jobs(u).Configure(r.Context(), u.Tenant.ID, i.ID, imports.Settings{}))
+		return p.imports().after(w, r, u, p.jobs(u).Configure(r.Context(), u.Tenant.ID, i.ID, withoutEarlier(i)))
 	}
-	s := imports.Settings{
-		DateOrder: f.Get("date_order"), Decimal: f.Get("decimal"), Timezone: i.Settings.Timezone,
-		Channel: strings.TrimSpace(f.Get("channel")), MissingSKU: f.Get("missing_sku"), Refunds: f.Get("refunds"),
-		TaxIncluded: f.Get("tax_included"), RestoreZeros: f.Get("restore_zeros") != "",
-		Mapping: maps.Clone(i.Settings.Mapping),
-	}
-	for n, file := range mapped(i.Files) {
-		mapping := map[string]string{}
-		for c, column := range file.Header {
-			mapping[column] = f.Get(fmt.Sprintf("map-%d-%d", n, c))
-		}
-		if f.Get(fmt.Sprintf("mapped-%d", n)) != "" {
-			if s.Mapping == nil {
-				s.Mapping = map[string]map[string]string{}
-			}
-			s.Mapping[file.Name] = mapping
-		}
-	}
-	err = p.jobs(u).Configure(r.Context(), u.Tenant.ID, i.ID, s)
+	answers := answersOf(f, i)
+	settings, err := i.Settings.With(answers)
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		fields := fieldErrors{}
 		for field, problems := range invalid {
 			fields[field] = "The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + "."
 		}
-		i.Settings = s // as the user filled in the form
+		i.Settings = settings // as the user filled in the form
 		for n, file := range i.Files {
-			if chosen := s.Mapping[file.Name]; chosen != nil {
+			if chosen := settings.Mapping[file.Name]; chosen != nil {
 				i.Files[n].Mapping = chosen
 			}
 		}
 		return p.showImportWith(w, r, u, http.StatusUnprocessableEntity, i, fields)
 	}
-	return p.imports().after(w, r, u, err)
+	return p.imports().after(w, r, u, p.jobs(u).Configure(r.Context(), u.Tenant.ID, i.ID, answers))
 }
 
 // downloadRefused sends the refused rows of an import as a file. Rows with data of customers need a recent password.
@@ -276,36 +233,12 @@ func (p *Handler) sendArchive(w http.ResponseWriter, r *http.Request, u user) er
 	return p.SendArchive(w, r, u.db, *u.Tenant, p.by(r, u))
 }
 
-// formatNames are the formats of files in words.
-var formatNames = map[string]string{
-	"shopify_products": "Shopify products", "shopify_orders": "Shopify orders", "woocommerce_products": "WooCommerce products",
-	"woocommerce_orders": "WooCommerce orders", "square_items": "Square items", "square_transactions": "Square transactions", "square_sales": "Square item sales",
-	"etsy_orders": "Etsy sold orders", "etsy_items": "Etsy sold order items",
-	"spreadsheet_products": "Spreadsheet of products", "spreadsheet_orders": "Spreadsheet of orders",
-}
-
 // formatName returns the format of a file in words.
 func formatName(format string) string {
 	if format == "" {
 		return "Not recognised"
 	}
-	return cmp.Or(formatNames[format], "Storeroom "+strings.ReplaceAll(format, "_", " "))
-}
-
-// fieldNames are the fields of a mapping in words, where the words of the name are not enough.
-var fieldNames = map[string]string{
-	"sku": "SKU", "msrp": "List price", "upc": "Barcode", "placed_at": "Date of the order", "number": "Order number",
-	"time": "Time of the order", "line_total": "Total of the line", "discount": "Discount of the line",
-	"discount_total": "Discount of the order", "tax_total": "Tax of the order", "shipping_total": "Shipping of the order",
-	"refund": "Refunded amount", "refunded_at": "Date of the refund", "customer.id": "Customer id",
-	"customer.name": "Customer name", "customer.email": "Customer e-mail", "category_name": "Category",
-	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
-	"images": "Image URLs",
-}
-
-// fieldName returns a field of a mapping in words.
-func fieldName(field string) string {
-	return cmp.Or(fieldNames[field], title(strings.ReplaceAll(field, "_", " ")))
+	return cmp.Or(imports.FormatTitle(format), "Storeroom "+strings.ReplaceAll(format, "_", " "))
 }
 
 // mappingFields are the fields of a mapping: those of products, then those that only orders have.

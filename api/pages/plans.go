@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -181,11 +182,18 @@ func (p planPage) ProgressText(f formatter) string {
 type change struct{ Field, Old, New string }
 
 // changesOf returns the fields of a row that change, sorted by name. Those of a new row have no old value.
-func changesOf(row changeplan.Row) (all []change) {
+func changesOf(f formatter, row changeplan.Row) (all []change) {
+	text := func(field string, value any) string {
+		text := planText(value)
+		if at, err := time.Parse(time.RFC3339, text); err == nil && strings.HasSuffix(field, "_at") {
+			return f.Time(at)
+		}
+		return cmp.Or(text, "none")
+	}
 	for _, field := range slices.Sorted(maps.Keys(row.New)) {
-		c := change{strings.ReplaceAll(field, "_", " "), "", cmp.Or(planText(row.New[field]), "none")}
+		c := change{strings.ReplaceAll(field, "_", " "), "", text(field, row.New[field])}
 		if row.Old != nil {
-			c.Old = cmp.Or(planText(row.Old[field]), "none")
+			c.Old = text(field, row.Old[field])
 		}
 		all = append(all, c)
 	}
@@ -226,10 +234,12 @@ func problemsOf(row changeplan.Row) (all []string) {
 		}
 		return all
 	}
-	for _, field := range slices.Sorted(maps.Keys(row.Invalid)) {
-		for _, problem := range row.Invalid[field] {
-			all = append(all, strings.TrimSpace(field+" "+problem))
+	for _, refusal := range imports.Refusals(row) {
+		text := title(refusal.String())
+		if first := row.First(); refusal.File != first.File || refusal.Line != first.Line {
+			text = fmt.Sprintf("%s line %d: %s", refusal.File, refusal.Line, text)
 		}
+		all = append(all, text)
 	}
 	return all
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/feed"
@@ -70,9 +71,12 @@ var functions = template.FuncMap{
 	"period":     periodLabel,
 	"path":       url.PathEscape,
 
-	"importFormat":  formatName,
-	"importField":   fieldName,
-	"importFields":  mappingFields,
+	"importFormat": formatName,
+	"importField":  imports.Label,
+	"importFields": mappingFields,
+	"importOption": func(q importQuestion, choice importChoice) map[string]any {
+		return map[string]any{"ID": q.ID, "Choice": choice, "Required": q.Asked}
+	},
 	"importActions": func() []changeplan.Action { return importActions },
 	"planActions":   func() []changeplan.Action { return planActions },
 	"changes":       changesOf,

@@ -425,11 +425,11 @@ func TestChangesOfAPlanAreReadable(t *testing.T) {
 	want := []change{
 		{"reorder point", "5", "none"}, {"stock", "North 1, West 0", "North 2, West 3"}, {"tags", "none", "a, b"},
 	}
-	if got := changesOf(row); !slices.Equal(got, want) {
+	if got := changesOf(sampleFormat(), row); !slices.Equal(got, want) {
 		t.Errorf("changes = %q, want %q", got, want)
 	}
-	row = changeplan.Row{New: map[string]any{"takes_stock": true}}
-	if got, want := changesOf(row), []change{{"takes stock", "", "yes"}}; !slices.Equal(got, want) {
+	row = changeplan.Row{New: map[string]any{"takes_stock": true, "placed_at": "2026-04-02T18:15:00Z"}}
+	if got, want := changesOf(sampleFormat(), row), []change{{"placed at", "", "3 Apr 2026, 00:00 +0545"}, {"takes stock", "", "yes"}}; !slices.Equal(got, want) {
 		t.Errorf("changes of a new row = %q, want %q", got, want)
 	}
 }

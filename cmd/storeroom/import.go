@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -118,9 +117,6 @@ func importPaths(ctx context.Context, runner *imports.Runner, paths []string) (i
 	if questions, ok := errors.AsType[imports.QuestionsError](err); ok {
 		err = errors.New(describeQuestions(questions.Questions))
 	}
-	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		err = fmt.Errorf("--set: %s", invalid.Error())
-	}
 	if err != nil {
 		err = fmt.Errorf("import %s: %w", filepath.Clean(paths[0]), err)
 	}
@@ -131,26 +127,24 @@ func importPaths(ctx context.Context, runner *imports.Runner, paths []string) (i
 }
 
 // importSettings reads --set. A value may be JSON.
-func importSettings(pairs []string) (settings imports.Settings, err error) {
-	values := map[string]any{}
+func importSettings(pairs []string) (imports.Settings, error) {
+	answers := imports.Answers{}
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
-		values[name] = value
-		if strings.HasPrefix(value, "{") || value == "true" || value == "false" {
-			values[name] = json.RawMessage(value)
+		if !imports.IsSetting(name) {
+			return imports.Settings{}, fmt.Errorf("--set: unknown setting %q", name)
+		}
+		if answers[name] = json.RawMessage(value); strings.HasPrefix(value, "{") || value == "true" || value == "false" {
+			continue
+		}
+		text, err := json.Marshal(value)
+		if answers[name] = text; err != nil {
+			return imports.Settings{}, fmt.Errorf("--set: %w", err)
 		}
 	}
-	text, err := json.Marshal(values)
-	if err == nil {
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields()
-		err = decoder.Decode(&settings)
-	}
-	if name, unknown := strings.CutPrefix(fmt.Sprint(err), "json: unknown field "); unknown {
-		err = fmt.Errorf("unknown setting %s", name)
-	}
-	if err != nil {
-		return settings, fmt.Errorf("--set: %w", err)
+	settings, err := imports.Settings{}.With(answers)
+	if err != nil { // not wrapped: the names in an InvalidError are no flags
+		return settings, errors.New("--set: " + err.Error())
 	}
 	return settings, nil
 }
@@ -169,7 +163,15 @@ func describeQuestions(questions []imports.Question) string {
 		if len(q.Examples) > 0 {
 			line += " with values such as " + strings.Join(q.Examples, " · ")
 		}
+		if q.Reason != "" {
+			line += ": " + q.Reason
+		}
 		lines = append(lines, line)
+		for _, choice := range q.Choices {
+			if readings := q.Readings[choice]; len(readings) > 0 {
+				lines = append(lines, fmt.Sprintf("  %s: %s", choice, strings.Join(readings, " · ")))
+			}
+		}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,25 +22,31 @@ type Header [32]byte
 
 func compareHeaders(a, b Header) int { return bytes.Compare(a[:], b[:]) }
 
+// OfHeader are the settings that are remembered for files with a header.
+type OfHeader struct {
+	Settings  json.RawMessage
+	UpdatedAt time.Time
+}
+
 // Remembered returns the settings that are remembered for files with some headers.
 func Remembered(
 	ctx context.Context, pool *db.DB, tenant tenancy.ID, headers []Header,
-) (map[Header]json.RawMessage, error) {
+) (map[Header]OfHeader, error) {
 	keys := make([][]byte, len(headers))
 	for i, header := range headers {
 		keys[i] = header[:]
 	}
 	type row struct {
-		Header   []byte
-		Settings json.RawMessage
+		Header []byte
+		OfHeader
 	}
 	rows, err := db.All[row](ctx, pool, tenant, `
-		select header, settings
+		select header, settings, updated_at
 		  from import_settings
 		 where tenant_id = $1 and header = any ($2)`, tenant, keys)
-	found := map[Header]json.RawMessage{}
+	found := map[Header]OfHeader{}
 	for _, r := range rows {
-		found[Header(r.Header)] = r.Settings
+		found[Header(r.Header)] = r.OfHeader
 	}
 	return found, wrap(err, "read the settings of headers")
 }

@@ -21,8 +21,8 @@ func TestATenantHasTheSettingsOfTheLastHeaders(t *testing.T) {
 	want := func(n int, first string) {
 		t.Helper()
 		found, err := Remembered(t.Context(), d.DB, tenant, headers)
-		if err != nil || len(found) != n || string(found[headers[0]]) != first {
-			t.Errorf("found %d with %q first, %v, want %d with %q", len(found), found[headers[0]], err, n, first)
+		if err != nil || len(found) != n || string(found[headers[0]].Settings) != first {
+			t.Errorf("found %d with %q first, %v, want %d with %q", len(found), found[headers[0]].Settings, err, n, first)
 		}
 		if found, err := Remembered(t.Context(), d.DB, other, headers); err != nil || len(found) > 0 {
 			t.Errorf("another tenant has %d, %v", len(found), err)

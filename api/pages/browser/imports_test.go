@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +18,12 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// ambiguousSales is a spreadsheet whose dates can be read in two ways. One row is invalid.
-const ambiguousSales = "Order number,Date,SKU,Product,Quantity,Unit price\n" +
-	"1001,03/04/2026,MUG,Blue mug,2,9.50\n" +
-	"1001,03/04/2026,CUP,Cup,1,5.00\n" +
-	"1002,04/04/2026,MUG,Blue mug,x,9.50\n"
+// ambiguousSales is a spreadsheet whose dates can be read in two ways, with a status that is not known. One row is
+// invalid.
+const ambiguousSales = "Order number,Date,SKU,Product,Quantity,Unit price,Status\n" +
+	"1001,03/04/2026,MUG,Blue mug,2,9.50,Settled\n" +
+	"1001,03/04/2026,CUP,Cup,1,5.00,Settled\n" +
+	"1002,04/04/2026,MUG,Blue mug,x,9.50,Settled\n"
 
 // selectFile selects a new file with this content in the form of the page.
 func (b *tab) selectFile(name, content string) {
@@ -36,14 +38,22 @@ func (b *tab) selectFile(name, content string) {
 // await loads the page of an import again until it shows a text, as the page does without a script.
 func (b *tab) await(text string) {
 	b.t.Helper()
+	b.awaitAny(text)
+}
+
+// awaitAny is await for one of several texts. It returns which.
+func (b *tab) awaitAny(texts ...string) int {
+	b.t.Helper()
 	for range 300 {
-		if strings.Contains(evaluate[string](b, `document.querySelector("main").innerText`), text) {
-			return
+		shown := b.text("main")
+		if i := slices.IndexFunc(texts, func(text string) bool { return strings.Contains(shown, text) }); i >= 0 {
+			return i
 		}
 		time.Sleep(100 * time.Millisecond)
 		b.mustOpen(b.path())
 	}
-	b.t.Fatalf("the page does not show %q: %s", text, b.text("main"))
+	b.t.Fatalf("the page does not show %q: %s", texts, b.text("main"))
+	return 0
 }
 
 func TestAnImportInTheBrowser(t *testing.T) {
@@ -56,40 +66,36 @@ func TestAnImportInTheBrowser(t *testing.T) {
 	b.selectFile("sales.csv", ambiguousSales)
 	b.press("Upload and review")
 	b.await("The files can be read in more than one way")
-	b.wantText("03/04/2026", "Day, month, year")
+	b.wantText("How are dates written?", "03/04/2026 is 3 April 2026", "03/04/2026 is 4 March 2026",
+		"What does each status of an order mean?", "settled", "1001: revenue 24.00, tax 0.00")
 	b.check("import-question")
-	b.do(chromedp.Click(`[value=dmy]`))
+	b.tabTo("Day, month, year\n03/04/2026 is 3 April 2026")
+	b.keys(" ")
+	b.tabTo("settled")
+	b.keys("A sale")
 	b.fill("Channel of all orders", "Web Shop")
-	b.do(chromedp.SetValue(`//main//select[@id=//label[normalize-space()="Product"]/@for]`, ""))
-	b.press("Read the files again")
+	const product = `//main//select[@id=//label[normalize-space()="Product"]/@for]`
+	b.do(chromedp.SetValue(product, ""))
+	b.press("Continue")
 	b.wantText("The channel must be 1 to 50 lower-case letters")
 	b.check("import-question-error")
 	filled := evaluate[string](b, `[document.querySelector("#channel").value,
 		document.querySelector("[name=date_order]:checked")?.value,
 		[...document.querySelectorAll("select")].map(s => s.value)].join(" ")`)
-	if filled != "Web Shop dmy number,placed_at,sku,,quantity,price" {
+	if filled != "Web Shop dmy sale,number,placed_at,sku,,quantity,price,status" {
 		t.Errorf("the form with the error has the values %q", filled)
 	}
-	b.do(chromedp.SetValue(`//main//select[@id=//label[normalize-space()="Product"]/@for]`, "name"))
+	b.do(chromedp.SetValue(product, "name"))
 	b.fill("Channel of all orders", "")
-	b.press("Read the files again")
+	b.press("Continue")
 	b.await("Nothing has been written yet")
-	b.wantText("2026-04", "24.00", "Download the refused rows", "must be a whole number")
+	b.wantText("2026-04", "24.00", "Download the refused rows", "sales.csv line 4", "must be a whole number", "3 Apr 2026, 00:00 CEST",
+		"How are dates written? Day, month, year", "settled: A sale")
 	b.check("import-plan")
 	b.press("Import 2 rows")
 	b.await("You can undo this import until")
 	b.check("import-applied")
 	page := b.path()
-	b.mustOpen(s.page("imports"))
-	b.selectFile("more.csv", strings.ReplaceAll(ambiguousSales, "100", "200"))
-	b.press("Upload and review")
-	b.await("The files can be read in more than one way")
-	b.wantText("The columns are read as in your last import of such files.")
-	b.check("import-remembered")
-	b.press("Choose the columns again")
-	b.await("The files can be read in more than one way")
-	b.press("Cancel the import")
-	b.await("This import was cancelled")
 	b.mustOpen(s.page("orders"))
 	b.wantText("1001", "24.00")
 	b.mustOpen(page)
@@ -113,6 +119,34 @@ func TestAnImportInTheBrowser(t *testing.T) {
 	}
 }
 
+func TestAnImportIsAnsweredAsBefore(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.signIn(s.mustPerson(t, "ann", people.Admin))
+	for name, content := range map[string]string{
+		"sales.csv": ambiguousSales, "more.csv": strings.ReplaceAll(ambiguousSales, "100", "200"),
+	} {
+		b.mustOpen(s.page("imports"))
+		b.selectFile(name, content)
+		b.press("Upload and review")
+		if b.awaitAny("The files can be read in more than one way", "Nothing has been written yet") == 1 {
+			break
+		}
+		b.do(chromedp.Click(`[value=dmy]`), chromedp.SetValue(`#status-0`, "sale"))
+		b.press("Continue")
+		b.await("Nothing has been written yet")
+		b.press("Import 2 rows")
+		b.await("You can undo this import until")
+	}
+	b.wantText("Questions about these files are answered as for your file of", "Answered as for your file of")
+	b.check("import-remembered")
+	b.press("Answer them again")
+	b.await("The files can be read in more than one way")
+	b.press("Cancel the import")
+	b.await("This import was cancelled")
+}
+
 func TestAnImportWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -123,8 +157,8 @@ func TestAnImportWithoutJavaScript(t *testing.T) {
 	b.selectFile("sales.csv", ambiguousSales)
 	b.press("Upload and review")
 	b.await("The files can be read in more than one way")
-	b.do(chromedp.Click(`[value=dmy]`))
-	b.press("Read the files again")
+	b.do(chromedp.Click(`[value=dmy]`), chromedp.SetValue(`#status-0`, "sale"))
+	b.press("Continue")
 	b.await("Nothing has been written yet")
 	b.press("Import 2 rows")
 	b.await("You can undo this import until")

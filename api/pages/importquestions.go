@@ -1,0 +1,441 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/number"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/storeroom/storeroom/api/imports"
+)
+
+// importQuestion is a question about the files of an import, with its fields in the form. Questions about several files
+// or columns have one answer.
+type importQuestion struct {
+	ID       string
+	Sentence string
+	Hint     string // where the question comes from
+	Asked    bool   // it must be answered before anything is planned
+	Earlier  string // the date of the file whose answer is used
+	Choices  []importChoice
+	More     []importChoice  // that are unlikely
+	Words    []importWord    // of statuses
+	Columns  []importColumns // of a mapping
+}
+
+// importChoice is an answer, and what rows of the files become with it.
+type importChoice struct {
+	Value, Label string
+	Chosen       bool
+	Readings     []string
+}
+
+// Answer is what is chosen, in words.
+func (q importQuestion) Answer() string {
+	var chosen []string
+	for _, w := range q.Words {
+		if label := chosenLabel(w.Choices); label != "" {
+			chosen = append(chosen, fmt.Sprintf("%s: %s", w.Word, label))
+		}
+	}
+	return cmp.Or(strings.Join(chosen[:min(3, len(chosen))], "; "), chosenLabel(q.Choices), chosenLabel(q.More))
+}
+
+// IsMore reports whether an unlikely answer is chosen.
+func (q importQuestion) IsMore() bool { return chosenLabel(q.More) != "" }
+
+func chosenLabel(choices []importChoice) string {
+	for _, c := range choices {
+		if c.Chosen {
+			return c.Label
+		}
+	}
+	return ""
+}
+
+// importWord is a status of orders.
+type importWord struct {
+	Word     string
+	Choices  []importChoice
+	IsChosen bool
+}
+
+// importColumns are the columns of a file.
+type importColumns struct {
+	Number  int // of the file
+	Name    string
+	Asked   bool
+	Reason  string // why the mapping cannot succeed
+	Earlier string // as in importQuestion
+	Columns []importColumn
+}
+
+type importColumn struct {
+	Number   int
+	Name     string
+	Field    string // that is chosen
+	Examples []string
+}
+
+// questionText is a question in words. The values of the choices are those of imports.Choices.
+type questionText struct {
+	ID, Sentence string
+	Choices      []option
+}
+
+// questionTexts are in the order of the page: what decides about other questions comes first.
+var questionTexts = []questionText{
+	{"charset", "Which line has the right letters?", []option{
+		{"windows-1252", "Western European", "Windows-1252"}, {"windows-1250", "Central European", "Windows-1250"},
+		{"windows-1251", "Cyrillic", "Windows-1251"}, {"windows-1253", "Greek", "Windows-1253"},
+		{"windows-1254", "Turkish", "Windows-1254"}, {"windows-1257", "Baltic", "Windows-1257"},
+		{"shift_jis", "Japanese", "Shift JIS"}, {"euc-jp", "Japanese", "EUC-JP"}, {"gbk", "Simplified Chinese", "GBK"},
+		{"big5", "Traditional Chinese", "Big5"}, {"euc-kr", "Korean", "EUC-KR"}, {"koi8-r", "Russian", "KOI8-R"},
+		{"iso-8859-2", "Central European", "ISO 8859-2"}, {"iso-8859-5", "Cyrillic", "ISO 8859-5"},
+		{"iso-8859-7", "Greek", "ISO 8859-7"}, {"macintosh", "Western European", "Macintosh"},
+	}},
+	{"mapping", "What does each column mean?", nil},
+	{"date_order", "How are dates written?", []option{{"dmy", "Day, month, year", ""}, {"mdy", "Month, day, year", ""}}},
+	{"decimal", "How are numbers written?", []option{
+		{",", "With a decimal comma, as in 1.234,50", ""}, {".", "With a decimal point, as in 1,234.50", ""},
+	}},
+	{"statuses", "What does each status of an order mean?", []option{
+		{"sale", "A sale", ""}, {"unpaid", "A sale that is not paid yet", ""},
+		{"refunded", "A sale that was refunded in full", ""}, {"cancelled", "A cancelled order", ""},
+		{"ignored", "No sale: leave these orders out", ""},
+	}},
+	{"missing_sku", "What should products without a SKU get?", []option{
+		{"derive", "Their name as the SKU", ""}, {"refuse", "Nothing: refuse these rows", ""},
+	}},
+	{"repeated_sku", "Several rows that differ have the same SKU. What are they?", []option{
+		{"derive", "Different products: add the option or the name to the SKU", ""},
+		{"last", "One product: the last row counts", ""}, {"refuse", "A mistake: refuse these rows", ""},
+	}},
+	{"refunds", "What should happen to returns without an order?", []option{
+		{"attach", "Refund the last earlier order of the same product, and of the same customer if the row names one", ""},
+		{"leave_out", "Leave them out", ""},
+	}},
+	{"tax_included", "Do the prices include tax?", []option{{"yes", "Yes, with tax", ""}, {"no", "No, without tax", ""}}},
+	{"cost", "What is the cost of?", []option{{"unit", "One unit", ""}, {"line", "All units of the row together", ""}}},
+	{"discount", "What are the discounts?", []option{
+		{"amount", "Amounts of money", ""}, {"percent", "Parts of the price: 0.2 is 20 %", ""},
+	}},
+	{"total", "Is the discount already taken off the total of the row?", []option{
+		{"before_discount", "No, the discount still comes off", ""}, {"after_discount", "Yes, the total is what was paid", ""},
+	}},
+	{"tax", "What is the tax of?", []option{
+		{"order", "The order: each row repeats it", ""}, {"row", "The row: the taxes of the rows add up", ""},
+	}},
+	{"rounding", "What should happen to amounts with more than two decimals?", []option{
+		{"round", "Round them", ""}, {"refuse", "Refuse these rows", ""},
+	}},
+}
+
+// readQuestions prepares the questions of an import, and those that are answered.
+func (p *importPage) readQuestions(f formatter) {
+	for _, text := range questionTexts {
+		q := importQuestion{ID: text.ID, Sentence: text.Sentence, Earlier: p.earlier(f, text.ID, "")}
+		var all []imports.Question
+		for _, list := range [][]imports.Question{p.Questions, p.Answered} {
+			for _, of := range list {
+				if of.ID == text.ID {
+					all = append(all, of)
+				}
+			}
+		}
+		q.Asked = slices.ContainsFunc(p.Questions, func(of imports.Question) bool { return of.ID == text.ID })
+		switch text.ID {
+		case "mapping":
+			q.Earlier, q.Columns = "", p.columns(f)
+		case "statuses":
+			q.Hint, q.Words = placesOf(all), p.words(text, all)
+		case "rounding":
+			q.Hint, all = p.roundings(f), nil
+			q.Choices = choicesOf(text, all, p.Settings.Rounding, nil)
+		default:
+			q.Hint = placesOf(all)
+			q.Choices = choicesOf(text, all, p.Settings.Answer(text.ID), f.decimalText)
+		}
+		if most := 4; len(q.Choices) > most {
+			q.Choices, q.More = q.Choices[:most], q.Choices[most:]
+		}
+		if len(all) > 0 || len(q.Columns) > 0 || q.Hint != "" || p.Settings.Answer(text.ID) != "" {
+			p.All = append(p.All, q)
+		}
+	}
+}
+
+// choicesOf returns the answers to questions about several files, in the order of the first one.
+func choicesOf(
+	text questionText, all []imports.Question, chosen string, number func(string) string,
+) (choices []importChoice) {
+	labels := text.Choices
+	if len(all) > 0 && text.ID == "charset" { // the most likely one is the first
+		labels = slices.Clone(labels)
+		slices.SortStableFunc(labels, func(a, b option) int {
+			return slices.Index(all[0].Choices, a.Value) - slices.Index(all[0].Choices, b.Value)
+		})
+	}
+	for _, o := range labels {
+		choice := importChoice{Value: o.Value, Label: o.Label, Chosen: o.Value == chosen}
+		if o.Description != "" {
+			choice.Label += " (" + o.Description + ")"
+		}
+		for _, q := range all {
+			readings := q.Readings[o.Value]
+			isPair := (q.ID == "date_order" || q.ID == "decimal") && len(q.Examples) == len(readings)
+			for i, reading := range readings {
+				if q.ID == "decimal" {
+					reading = number(reading)
+				}
+				if isPair {
+					reading = fmt.Sprintf("%s is %s", q.Examples[i], reading)
+				}
+				choice.Readings = append(choice.Readings, reading)
+			}
+		}
+		choice.Readings = choice.Readings[:min(len(choice.Readings), 2*max(1, min(len(all), 2)))]
+		choices = append(choices, choice)
+	}
+	return choices
+}
+
+// decimalText writes a number with the decimal separator of the visitor and without groups of digits.
+func (f formatter) decimalText(text string) string {
+	value, err := decimal.NewFromString(text)
+	if err != nil {
+		return text
+	}
+	scale := number.Scale(max(0, -int(value.Exponent())))
+	text = f.printer.Sprint(number.Decimal(value.Abs().InexactFloat64(), number.NoSeparator(), scale))
+	if value.IsNegative() {
+		return minus + text
+	}
+	return text
+}
+
+// placesOf names the columns and files of questions.
+func placesOf(all []imports.Question) string {
+	var places []string
+	for _, q := range all {
+		place := q.File
+		if q.Column != "" {
+			place = fmt.Sprintf("“%s” in %s", q.Column, q.File)
+		}
+		if !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	const most = 5
+	if len(places) > most {
+		places = append(places[:most], fmt.Sprintf("and %d more", len(places)-most))
+	}
+	text := strings.Join(places, ", ")
+	for _, q := range all {
+		if len(q.Readings) == 0 && len(q.Examples) > 0 {
+			return fmt.Sprintf("%s. For example %s.", text, q.Examples[0])
+		}
+	}
+	return text
+}
+
+// HasReadings reports whether rows with the status can be shown.
+func (w importWord) HasReadings() bool {
+	return slices.ContainsFunc(w.Choices, func(c importChoice) bool { return len(c.Readings) > 0 })
+}
+
+// Rounding is the offer to round amounts of the files, or nil if all have at most two decimals.
+func (p importPage) Rounding() *importQuestion {
+	i := slices.IndexFunc(p.All, func(q importQuestion) bool { return q.ID == "rounding" && q.Hint != "" })
+	if i < 0 {
+		return nil
+	}
+	return &p.All[i]
+}
+
+// words are the statuses that the files have.
+func (p *importPage) words(text questionText, all []imports.Question) (words []importWord) {
+	for _, q := range all {
+		word := q.Examples[0]
+		if slices.ContainsFunc(words, func(w importWord) bool { return w.Word == word }) {
+			continue
+		}
+		chosen := p.Settings.Statuses[word]
+		words = append(words, importWord{word, choicesOf(text, []imports.Question{q}, chosen, nil), chosen != ""})
+	}
+	return words
+}
+
+// roundings says how many amounts have more than two decimals.
+func (p *importPage) roundings(f formatter) string {
+	var texts []string
+	for _, file := range p.Files {
+		if r := file.Rounding; r != nil {
+			texts = append(texts, fmt.Sprintf("%s in %s, for example %s. Rounding changes their sum by %s.", f.Rows(r.Count),
+				file.Name, r.Examples[0], f.decimalText(r.Change)))
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// earlier returns the date of the earlier file whose answer is used, or "".
+func (p *importPage) earlier(f formatter, setting, file string) string {
+	for _, e := range p.Input.Earlier {
+		if e.Setting == setting && e.File == file {
+			return f.At(e.At).Format("2\u00a0January\u00a02006")
+		}
+	}
+	return ""
+}
+
+// columns are those of the files whose columns a user can map. While the letters of a file are not known, the names of
+// its columns are not.
+func (p *importPage) columns(f formatter) (all []importColumns) {
+	for n, file := range p.Files {
+		is := func(id string) func(imports.Question) bool {
+			return func(q imports.Question) bool { return q.ID == id && q.File == file.Name }
+		}
+		if !isMapped(file, p.Settings) || slices.ContainsFunc(p.Questions, is("charset")) {
+			continue
+		}
+		of := importColumns{Number: n, Name: file.Name, Earlier: p.earlier(f, "mapping", file.Name)}
+		if i := slices.IndexFunc(p.Questions, is("mapping")); i >= 0 {
+			of.Asked, of.Reason = true, p.Questions[i].Reason
+			if reason := imports.MappingReason(file.Mapping, quotedLabel); reason != "" {
+				of.Reason = reason
+			}
+			of.Reason = title(of.Reason)
+		}
+		for c, name := range file.Header {
+			if name != "" && slices.Index(file.Header, name) == c {
+				of.Columns = append(of.Columns, importColumn{c, name, file.Mapping[name], file.Examples[name]})
+			}
+		}
+		all = append(all, of)
+	}
+	return all
+}
+
+func quotedLabel(field string) string { return "“" + imports.Label(field) + "”" }
+
+// isMapped reports whether a user can map the columns of a file, also of one that is left out so far.
+func isMapped(f imports.File, settings imports.Settings) bool {
+	_, isGiven := settings.Mapping[f.Name]
+	return (f.Problem == "" || isGiven) && (f.Format == "" || strings.HasPrefix(f.Format, "spreadsheet"))
+}
+
+// Asked are the questions that must be answered.
+func (p importPage) Asked() []importQuestion {
+	return slices.DeleteFunc(slices.Clone(p.All), func(q importQuestion) bool { return !q.Asked })
+}
+
+// Others are the questions that are answered, and files whose columns have a meaning.
+func (p importPage) Others() []importQuestion {
+	return slices.DeleteFunc(slices.Clone(p.All), func(q importQuestion) bool { return q.Asked })
+}
+
+// EarlierDates are the dates of the earlier files whose answers are used.
+func (p importPage) EarlierDates() string {
+	var dates []string
+	for _, q := range p.All {
+		all := []string{q.Earlier}
+		for _, of := range q.Columns {
+			all = append(all, of.Earlier)
+		}
+		for _, date := range all {
+			if date != "" && !slices.Contains(dates, date) {
+				dates = append(dates, date)
+			}
+		}
+	}
+	return strings.Join(dates, " and ")
+}
+
+// statusField begins the name of the field about a status.
+const statusField = "status:"
+
+// answersOf returns the answers in a form. Fields that it does not have change nothing.
+func answersOf(f form, i imports.Import) imports.Answers {
+	answers := imports.Answers{}
+	set := func(name string, value any) {
+		answers[name], _ = json.Marshal(value) // cannot fail
+	}
+	for id := range imports.Choices {
+		if choice := f.Get(id); choice != "" {
+			set(id, choice)
+		}
+	}
+	statuses := maps.Clone(i.Settings.Statuses)
+	for name := range f.Values {
+		if word, isStatus := strings.CutPrefix(name, statusField); isStatus && f.Get(name) != "" {
+			if statuses == nil {
+				statuses = map[string]string{}
+			}
+			statuses[word] = f.Get(name)
+		}
+	}
+	if statuses != nil {
+		set("statuses", statuses)
+	}
+	if mapping := mappingOf(f, i); mapping != nil {
+		set("mapping", mapping)
+	}
+	if f.Has("channel") {
+		set("channel", strings.TrimSpace(f.Get("channel")))
+	}
+	if f.Has("restore_zeros") {
+		set("restore_zeros", slices.Contains(f.Values["restore_zeros"], "1"))
+	}
+	return answers
+}
+
+// mappingOf returns the mapping in a form, with those of other files. A guess that nobody asked about and that the user
+// left as it is stays a guess.
+func mappingOf(f form, i imports.Import) map[string]map[string]string {
+	mapping := maps.Clone(i.Settings.Mapping)
+	for n, file := range i.Files {
+		if !isMapped(file, i.Settings) || f.Get(fmt.Sprintf("mapped-%d", n)) == "" {
+			continue
+		}
+		chosen, isGuess := map[string]string{}, true
+		for c, column := range file.Header {
+			if column == "" || slices.Index(file.Header, column) != c {
+				continue
+			}
+			chosen[column] = f.Get(fmt.Sprintf("map-%d-%d", n, c))
+			isGuess = isGuess && chosen[column] == file.Mapping[column]
+		}
+		_, isGiven := mapping[file.Name]
+		isAsked := slices.ContainsFunc(i.Questions, func(q imports.Question) bool {
+			return q.ID == "mapping" && q.File == file.Name
+		})
+		if isGuess && !isGiven && !isAsked {
+			continue
+		}
+		if mapping == nil {
+			mapping = map[string]map[string]string{}
+		}
+		mapping[file.Name] = chosen
+	}
+	return mapping
+}
+
+// withoutEarlier returns answers that restore the defaults of the settings that come from earlier imports, so that their
+// questions are asked.
+func withoutEarlier(i imports.Import) imports.Answers {
+	answers, mapping := imports.Answers{}, maps.Clone(i.Settings.Mapping)
+	for _, e := range i.Earlier {
+		answers[e.Setting] = json.RawMessage("null")
+		delete(mapping, e.File)
+	}
+	if answers["mapping"] != nil {
+		answers["mapping"], _ = json.Marshal(mapping) // cannot fail
+	}
+	return answers
+}
