@@ -27,6 +27,10 @@ func TestRealFiles(t *testing.T) {
 		{"the delimiter beside quotes and styles", "products.txt", "SKU;Name;Price;Description\n" +
 			"D-1;4\" plate;3,50;\"<p style='color:red, blue'>a, b, c</p>\"\nD-2;Cup;4,00;x, y, z\n", Settings{},
 			[]string{`D-1 "4\" plate" 3.50`, `D-2 "Cup" 4.00`}},
+		{"a file without the column of the status", "woo.csv", "ID,Type,SKU,Name,Regular price,In stock?\n1,simple,W,Tea,5,1\n",
+			Settings{}, []string{`W "Tea" 5.00`}},
+		{"an empty status", "woo.csv", "ID,Type,SKU,Name,Published,Regular price,In stock?\n1,simple,W,Tea,,5,1\n",
+			Settings{}, []string{`W "Tea" 5.00 draft`}},
 		{"prices in another currency", "spree.csv", spree, Settings{}, []string{
 			"ignored: has variations, which are the products", `MUG-S "Mug - Small" 8.50 stock 3`,
 			`MUG-L "Mug - Large" 9.50 stock 4`, "ignored: is a price in another currency",

@@ -240,7 +240,7 @@ func (v variant) status() catalog.Field[string] {
 				status = statusOf(word)
 			}
 			switch {
-			case word == "":
+			case word == "" && (!known || c.at(f) < 0):
 			case status == "":
 				return catalog.Value(word) // the catalog refuses it
 			case (status == "draft") != (i == 2):
