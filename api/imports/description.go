@@ -35,8 +35,8 @@ type description struct {
 	Ignored []string
 	// Languages are the names of columns in other languages by the names in Columns.
 	Languages map[string]map[string]oneOrMore
-	// Values are the meanings of the words in a column, in lower case; "" is an empty cell. Other words of status and event are asked about,
-	// other words of channel are the names of channels, and other words of type mean a product.
+	// Values are the meanings of the words in a column, in lower case; "" is an empty cell. Other words of status and
+	// event are asked about, other words of channel are the names of channels, and other words of type mean a product.
 	//   status:  of orders, one of sale, unpaid (a sale, with a note), refunded, cancelled and ignored;
 	//            of products, active and draft, in addition to the usual words.
 	//   event:   sale or return.
