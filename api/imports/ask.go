@@ -30,7 +30,11 @@ func (s *source) taxIncluded(settings Settings) bool {
 // ofOrder are the amounts that each row of an order may repeat.
 var ofOrder = []field{fDiscountAll, fTax, fShipping, fRefund}
 
-const maxStatuses = 50 // that are asked about
+const (
+	maxStatuses = 50  // that are asked about
+	maxStatus   = 100 // bytes of such a status
+	maxReading  = 300 // characters of an example or a reading
+)
 
 // observeSale records returns, statuses that are not known, and which amounts of orders differ between the rows of one
 // and so belong to the row.
@@ -40,7 +44,8 @@ func observeSale(s *source, c cells) {
 		if status == "" || s.outcomeOf(status, Settings{}) != "" {
 			continue
 		}
-		if !slices.Contains(s.seen.statuses, status) && len(s.seen.statuses) < maxStatuses {
+		isAsked := len(s.seen.statuses) < maxStatuses && len(status) <= maxStatus && clean(status) == status
+		if isAsked && !slices.Contains(s.seen.statuses, status) {
 			s.seen.statuses = append(s.seen.statuses, strings.Clone(status))
 		}
 		if slices.Contains(s.seen.statuses, status) {

@@ -336,8 +336,9 @@ func cutSuffix(text, suffix string, found bool) (string, bool) {
 // capture returns the words of a name that stand for the placeholder of a pattern, as they are written.
 func capture(column string, p pattern) string {
 	words := strings.FieldsFunc(column, func(char rune) bool { return char == '_' || unicode.IsSpace(char) })
-	first, last := len(strings.Fields(p.before)), len(strings.Fields(p.after))
-	return strings.Join(words[min(first, len(words)):max(first, len(words)-last)], " ")
+	from := min(len(strings.Fields(p.before)), len(words)) // a name can have other signs between its words
+	to := max(from, len(words)-len(strings.Fields(p.after)))
+	return strings.Join(words[from:to], " ")
 }
 
 // recognise returns how many columns of a header have a meaning, or 0 if it is not one of the description. names are the

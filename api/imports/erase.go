@@ -130,6 +130,9 @@ func (e erasure) Plan(
 	if err == nil { // with the former names too
 		err = idempotency.Rewrite(ctx, e.db, tenant, []byte(`"remembered":`), who.response)
 	}
+	if err == nil {
+		err = who.eraseRemembered(ctx, e.db, tenant)
+	}
 	if err != nil {
 		return nil, false, err // the progress is stored
 	}
@@ -146,6 +149,41 @@ func (e *eraser) eraseAtOnce(ctx context.Context, db *db.DB, tenant tenancy.ID, 
 		err = plans.EndUnplanned(ctx, tenant, PlanKind, errErased)
 	}
 	return err
+}
+
+// eraseRemembered deletes remembered answers about words that name the customer.
+func (e *eraser) eraseRemembered(ctx context.Context, pool *db.DB, tenant tenancy.ID) error {
+	type row struct {
+		Header   []byte
+		Settings json.RawMessage
+	}
+	rows, err := db.All[row](ctx, pool, tenant,
+		`select header, settings from import_settings where tenant_id = $1`, tenant)
+	if err != nil {
+		return err
+	}
+	changed := map[changeplan.Header]json.RawMessage{}
+	for _, r := range rows {
+		var of remembered
+		if err := json.Unmarshal(r.Settings, &of); err != nil {
+			return err
+		}
+		answers := len(of.Answers)
+		maps.DeleteFunc(of.Answers, func(key, _ string) bool {
+			status, isStatus := strings.CutPrefix(key, statusKey)
+			return isStatus && e.has(status)
+		})
+		if len(of.Answers) == answers {
+			continue
+		}
+		if changed[changeplan.Header(r.Header)], err = json.Marshal(of); err != nil {
+			return err
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return changeplan.Remember(ctx, pool, tenant, changed)
 }
 
 // erasePlans erases the customer from all plans of imports, again if it finds a former name.
@@ -261,7 +299,10 @@ func (e *eraser) eraseDetails(d *details) {
 		d.Earlier[i].File = e.label(d.Earlier[i].File)
 	}
 	for _, q := range questionsOf(d) {
-		q.File, q.Column, q.Examples, q.Readings = e.label(q.File), cell(q.Column), nil, nil
+		if q.ID != "statuses" || e.has(q.Word()) {
+			q.Examples = nil
+		}
+		q.File, q.Column, q.Readings = e.label(q.File), cell(q.Column), nil
 		if e.quotes(q.Reason) {
 			q.Reason = ""
 		}

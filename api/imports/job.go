@@ -113,7 +113,14 @@ func readSettings(r io.Reader) (Settings, error) {
 	if err := json.NewDecoder(io.LimitReader(r, maxSettings)).Decode(&answers); err != nil {
 		return Settings{}, tenancy.InvalidError{"settings": {"must be a JSON object with settings: " + err.Error()}}
 	}
-	return Settings{}.With(answers)
+	lenient := Answers{} // as the releases before read them: "" is none, and the case of names does not count
+	for name, value := range answers {
+		if string(value) == `""` {
+			value = json.RawMessage("null")
+		}
+		lenient[strings.ToLower(name)] = value
+	}
+	return Settings{}.With(lenient)
 }
 
 // fileName returns the last element of a path of Windows or Unix, or why it is not valid as a name.

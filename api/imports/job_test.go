@@ -272,10 +272,10 @@ func TestRefusedRowsThatCouldNotBeReadKeepTheirCells(t *testing.T) {
 	j := newJobs(t)
 	const header = "Order,Date,Item,Quantity,Price"
 	i := j.mustImport(t, imports.Settings{}, "s.csv", header+"\n"+
-		"A1,2026-03-01,Cup,1,10.00\nA1,2026-03-01,5\" Mug,1,20.00\nA2,2026-03-01,Cup,1,10.00\n"+
+		"A1,2026-03-01,Cup,1,10.00\nA1,2026-03-01,\"Mug\" big,1,20.00\nA2,2026-03-01,Cup,1,10.00\n"+
 		"A3,2026-03-01,Cup,1,10.00\nA4,2026-03-01,Cup,1,10.00\nA4,2026-03-01,Mug, big,1,20.00\nA5,2026-03-01,Cup,1,10.00\n")
 	file := j.mustWriteRefused(t, i)
-	for _, want := range []string{"\nA1,2026-03-01,\"5\"\" Mug\",1,20.00,", "\nA4,2026-03-01,Mug,\" big\",1,20.00,"} {
+	for _, want := range []string{"\nA1,2026-03-01,\"\"\"Mug\"\" big\",1,20.00,", "\nA4,2026-03-01,Mug,\" big\",1,20.00,"} {
 		if !strings.Contains(file, want) {
 			t.Errorf("the refused rows are\n%s, want %q", file, want)
 		}

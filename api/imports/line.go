@@ -129,7 +129,7 @@ func (b *builder) readLine(c cells, sums *lineSums) (l line, discount int64) {
 // isPercent reports whether a discount is a part of the price: 20 %, 0.2 or 20 in a column named after percents.
 func (b *builder) isPercent(c cells) bool {
 	return b.settings.Discount == "percent" || strings.HasSuffix(c.text(fDiscount), "%") ||
-		namesPercent(c.columnName(fDiscount))
+		b.settings.Discount == "" && namesPercent(c.columnName(fDiscount))
 }
 
 func namesPercent(column string) bool {
@@ -143,7 +143,8 @@ func (b *builder) percent(c cells, of int64) int64 {
 	if !ok || err != nil {
 		return 0 // c.cents has refused it
 	}
-	if !strings.HasSuffix(c.text(fDiscount), "%") && !namesPercent(c.columnName(fDiscount)) {
+	isFraction := c.seen.fractions == [2]bool{true, false} || !namesPercent(c.columnName(fDiscount))
+	if isFraction && !strings.HasSuffix(c.text(fDiscount), "%") {
 		share = share.Shift(2)
 	}
 	return decimal.NewFromInt(of).Mul(share).Shift(-2).Round(0).IntPart()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -90,6 +91,11 @@ func (r *reading) ask(s *source, q Question) {
 	if q.Readings == nil {
 		q.Readings = r.readings(s, q)
 	}
+	for _, texts := range append(slices.Collect(maps.Values(q.Readings)), q.Examples) {
+		for i, text := range texts {
+			texts[i] = clean(shorten(text, maxReading))
+		}
+	}
 	if r.settings.Answer(q.key()) == "" {
 		r.Questions = append(r.Questions, q)
 		return
@@ -108,6 +114,9 @@ func (s *source) answered(id string) {
 // readings returns what two of the rows that a question is about become with each choice.
 func (r *reading) readings(s *source, q Question) map[string][]string {
 	readings, assumed := map[string][]string{}, s.assumed()
+	if len(s.seen.rows.kept[q.key()]) == 0 {
+		return nil
+	}
 	for _, choice := range q.Choices {
 		settings := r.settings.with(q.key(), choice)
 		with := &reading{tenant: r.tenant, settings: settings, sources: r.sources, seed: maphash.MakeSeed()}

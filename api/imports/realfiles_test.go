@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,24 @@ func TestRealFiles(t *testing.T) {
 			Settings{}, []string{`W "Tea" 5.00`}},
 		{"an empty status", "woo.csv", "ID,Type,SKU,Name,Published,Regular price,In stock?\n1,simple,W,Tea,,5,1\n",
 			Settings{}, []string{`W "Tea" 5.00 draft`}},
+		{"columns in kebab case", "p.csv", "sku,name,price,reorder-point-main,current-quantity-here\nA,Tee,5,1,1\n",
+			Settings{}, []string{`A "Tee" 5.00`}},
+		{"statuses of rows that mean different things", "o.csv", "number,date,sku,quantity,price,status\n" +
+			"1,2026-03-01,A,1,10,Completed\n1,2026-03-01,B,1,100,Cancelled\n", Settings{}, []string{
+			`refused: status is "cancelled" in line 3, but "completed" in line 2, which means something else`}},
+		{"a sale price of 0", "woo.csv", "ID,Type,SKU,Name,Published,Regular price,Sale price,In stock?\n1,simple,W,Tea,1,5,0,1\n",
+			Settings{}, []string{`W "Tea" 5.00 active`}},
+		{"a number that is longer than amounts", "p.csv", "sku,name,price\nA,Tee,0." + strings.Repeat("0", 50) + "1\n", Settings{},
+			[]string{"refused: price must not have more than two fraction digits"}},
+		{"a fraction in a column of percents", "o.csv", "number,placed_at,sku,quantity,price,discount %\n1,2026-03-01,A,1,100.00,0.2\n",
+			Settings{Discount: "percent"}, []string{
+				"1 2026-03-01T00:00 import, 1 A à 100.00 less 20.00 discount 20.00 + 0.00 tax + 0.00 shipping"}},
+		{"an amount in a column of percents", "o.csv", "number,placed_at,sku,quantity,price,discount %\n1,2026-03-01,A,1,100.00,0.2\n",
+			Settings{Discount: "amount"}, []string{
+				"1 2026-03-01T00:00 import, 1 A à 100.00 less 0.20 discount 0.20 + 0.00 tax + 0.00 shipping"}},
+		{"lists of one SKU", "etsy.csv", "TITLE,DESCRIPTION,PRICE,CURRENCY_CODE,QUANTITY,TAGS,MATERIALS,IMAGE1,SKU\n" +
+			"Mug,A,5,EUR,1,,,,\"MUG,MUG\"\nCup,B,6,EUR,1,,,,MUG\n", Settings{RepeatedSKU: "refuse"}, []string{
+			"refused: sku is that of several rows that differ", "refused: sku is that of several rows that differ"}},
 		{"prices in another currency", "spree.csv", spree, Settings{}, []string{
 			"ignored: has variations, which are the products", `MUG-S "Mug - Small" 8.50 stock 3`,
 			`MUG-L "Mug - Large" 9.50 stock 4`, "ignored: is a price in another currency",

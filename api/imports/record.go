@@ -233,9 +233,17 @@ const statusKey = "statuses "
 // key identifies what a question asks: its ID, and the status.
 func (q Question) key() string {
 	if q.ID == "statuses" {
-		return statusKey + q.Examples[0]
+		return statusKey + q.Word()
 	}
 	return q.ID
+}
+
+// Word returns the status that a question about one is about, or "" if it was erased.
+func (q Question) Word() string {
+	if len(q.Examples) == 0 {
+		return ""
+	}
+	return q.Examples[0]
 }
 
 // Set is a set of recognised files.

@@ -70,12 +70,15 @@ func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Te
 	if err != nil || len(known) == 0 {
 		return set, given, nil, err
 	}
-	used, earlier = recallAnswers(given, known)
 	best := set
-	if len(earlier) > 0 {
-		if best, err = Open(ctx, dir, "", of, used); err != nil {
-			return set, given, nil, notUsable(err)
+	for isOwn := false; !isOwn; {
+		best = set
+		if used, earlier = recallAnswers(given, known); len(earlier) > 0 {
+			if best, err = Open(ctx, dir, "", of, used); err != nil {
+				return set, given, nil, notUsable(err)
+			}
 		}
+		isOwn = forgetForeign(best, given, known, headers)
 	}
 	withMapping := used
 	withMapping.Mapping = maps.Clone(used.Mapping)
@@ -171,6 +174,25 @@ func recallAnswers(given Settings, known map[changeplan.Header]remembered) (used
 	return used, earlier
 }
 
+// forgetForeign forgets the answers that another file of the import asks for too, but whose header has none, because an
+// answer is about all files. It returns true if there are none.
+func forgetForeign(
+	set *Set, given Settings, known map[changeplan.Header]remembered, headers []changeplan.Header,
+) (isOwn bool) {
+	isOwn = true
+	for _, q := range set.Answered {
+		i := slices.IndexFunc(set.Files, func(f File) bool { return f.Name == q.File })
+		if given.Answer(q.key()) != "" || i >= 0 && known[headers[i]].Answers[q.key()] != "" {
+			continue
+		}
+		for _, of := range known {
+			delete(of.Answers, q.key())
+		}
+		isOwn = false
+	}
+	return isOwn
+}
+
 // recallMapping adds the remembered fields of a file without a mapping, and reports whether there are any.
 func (s *Settings) recallMapping(f File, fields []string) bool {
 	if _, mapped := s.Mapping[f.Name]; mapped || len(fields) == 0 || len(fields) != len(f.Header) {
@@ -201,9 +223,9 @@ func (d details) toRemember() map[changeplan.Header]remembered {
 		for _, id := range f.Answered {
 			of.Answers[id] = d.Settings.Answer(id)
 		}
-		if slices.Contains(f.Answered, "statuses") {
-			for status, meaning := range d.Settings.Statuses {
-				of.Answers[statusKey+status] = meaning
+		for _, q := range d.Answered {
+			if q.File == f.Name && q.ID == "statuses" {
+				of.Answers[q.key()] = d.Settings.Answer(q.key())
 			}
 		}
 		if mapping, mapped := d.Settings.Mapping[f.Name]; mapped {

@@ -195,6 +195,23 @@ func TestDifferentAnswersForTwoFilesAreNotUsed(t *testing.T) {
 	}
 }
 
+// An answer for files with some columns does not answer the question about another file of the same import.
+func TestAnAnswerIsNotUsedForAnotherFile(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const first = "Artikelnummer,Bezeichnung,Preis\n%s,Tee,1.250\n"
+	const second = "Artikelnummer,Bezeichnung,Preis,Gewicht\n%s,Tee,1.250,7\n"
+	j.mustApply(t, j.mustImport(t, imports.Settings{Decimal: ","}, "a.csv", fmt.Sprintf(first, "A")).ID)
+	alone := j.mustImport(t, imports.Settings{}, "b.csv", fmt.Sprintf(first, "B"))
+	if !slices.Contains(alone.Remembered, "decimal") || alone.State != changeplan.Planned {
+		t.Errorf("alone, the import is %s, remembered %v", alone.State, alone.Remembered)
+	}
+	both := j.mustImport(t, imports.Settings{}, "c.csv", fmt.Sprintf(first, "C"), "d.csv", fmt.Sprintf(second, "D"))
+	if slices.Contains(both.Remembered, "decimal") || both.State != changeplan.NeedsMapping {
+		t.Errorf("beside another file, the import is %s, remembered %v", both.State, both.Remembered)
+	}
+}
+
 // A status that is not known is asked about. The answers to others stay, also if an import has none of them.
 func TestAnswersToOtherStatusesStay(t *testing.T) {
 	t.Parallel()

@@ -478,6 +478,10 @@ func (b *builder) sameSale(first, c cells) {
 	if first.otherCustomer(c) {
 		b.Invalid.Add("customer", "differs in line %d", c.line)
 	}
+	status, outcome := c.orderStatus(b.settings)
+	if whole, of := first.orderStatus(b.settings); status != "" && whole != "" && outcome != of {
+		b.Invalid.Add("status", "is %q in line %d, but %q in line %d, which means something else", status, c.line, whole, first.line)
+	}
 	if sent := c.text(fPlacedAt); sent == "" || sent == first.text(fPlacedAt) || b.Order.PlacedAt.IsZero() {
 		return
 	}

@@ -114,7 +114,7 @@ func (r *reading) examine(ctx context.Context, s *source) error {
 	for _, question := range s.decide(r.settings) {
 		r.ask(s, question)
 	}
-	s.seen.rows = exampleRows{}
+	s.seen.rows, s.seen.skus.contents = exampleRows{}, nil
 	return nil
 }
 

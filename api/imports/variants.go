@@ -268,16 +268,19 @@ func (v variant) setPrice(r *reading, p *catalog.PlanRow, notes *[]Note) {
 		return
 	}
 	price := fPrice
-	if v.has(fPriceTaxed) && (r.settings.TaxIncluded == "yes" || !v.has(fPrice)) {
+	if v.having(fPriceTaxed).has(fPriceTaxed) && (r.settings.TaxIncluded == "yes" || !v.having(fPrice).has(fPrice)) {
 		price = fPriceTaxed
 	}
 	p.Price = v.having(price).in(v.invalid, v.path).moneyField(price, "price")
 	if added := v.cents(fPriceAdded, "price"); p.Price.Set {
+		if added != 0 && price == fPriceTaxed {
+			v.refuse("price", "cannot be known: %s is without tax, and the price of the product with tax", v.text(fPriceAdded))
+		}
 		p.Price.Value += money.Cents(added)
 	}
 	v.reduce(p, v.reduced(p.Price.Value))
-	if !v.has(fOnSale) || v.isYes(fOnSale) {
-		v.reduce(p, v.moneyField(fSalePrice, "sale_price"))
+	if sale := v.moneyField(fSalePrice, "sale_price"); sale.Value > 0 && (!v.has(fOnSale) || v.isYes(fOnSale)) {
+		v.reduce(p, sale) // some systems write 0 for none
 	}
 }
 
@@ -467,6 +470,9 @@ func observeProduct(s *source, c cells) {
 		s.seen.rows.mark("tax_included")
 	}
 	sku := c.text(fSKU)
+	if s.description.Products.SKUList {
+		sku, _, _ = strings.Cut(sku, ",")
+	}
 	if sku != "" {
 		if s.seen.skus.add(v, sku) {
 			s.seen.rows.mark("repeated_sku")

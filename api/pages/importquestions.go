@@ -262,7 +262,10 @@ func (p importPage) Rounding() *importQuestion {
 // words are the statuses that the files have.
 func (p *importPage) words(text questionText, all []imports.Question) (words []importWord) {
 	for _, q := range all {
-		word := q.Examples[0]
+		word := q.Word()
+		if word == "" { // it was erased with a customer
+			continue
+		}
 		if slices.ContainsFunc(words, func(w importWord) bool { return w.Word == word }) {
 			continue
 		}

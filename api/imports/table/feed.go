@@ -64,18 +64,23 @@ func (f *feedReader) next() (Row, error) {
 		}
 		row := Row{Line: line, Cells: make([]string, len(f.names))}
 		for _, e := range item.Elements {
-			f.add(&row, e.XMLName.Local, strings.TrimSpace(e.Text))
-		}
-		if len(f.names) > maxColumns {
-			err = errTooManyColumns
+			switch {
+			case !f.add(&row, e.XMLName.Local, strings.TrimSpace(e.Text)):
+				return Row{}, errRowTooLong
+			case len(f.names) > maxColumns:
+				return Row{}, errTooManyColumns
+			}
 		}
 		return row, err
 	}
 }
 
-// add adds the value of an element. Those of an element that an item has several times are lines; some feeds have the
-// same one with and without a namespace.
-func (f *feedReader) add(row *Row, name, value string) {
+// maxValues bounds how often an item has an element, because each one is compared with those before.
+const maxValues = 100
+
+// add adds the value of an element, and returns false if there are too many. Those of an element that an item has several
+// times are lines; some feeds have the same one with and without a namespace.
+func (f *feedReader) add(row *Row, name, value string) bool {
 	at := slices.Index(f.names, name)
 	if at < 0 {
 		at, f.names, row.Cells = len(f.names), append(f.names, name), append(row.Cells, "")
@@ -85,5 +90,7 @@ func (f *feedReader) add(row *Row, name, value string) {
 		*cell = value
 	case value != "" && !slices.Contains(strings.Split(*cell, "\n"), value):
 		*cell += "\n" + value
+		return strings.Count(*cell, "\n") < maxValues
 	}
+	return true
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -84,6 +85,23 @@ func TestAFeedThatCannotBeReadHasAProblem(t *testing.T) {
 	} {
 		if rows, problem := readFeed(t, c.feed); !strings.Contains(problem, c.want) {
 			t.Errorf("%s: the problem is %q, want %s; the rows are %.200q", name, problem, c.want, rows)
+		}
+	}
+}
+
+// What an item may have is bounded before it is compared with what came before.
+func TestAnItemWithManyElementsIsRefused(t *testing.T) {
+	t.Parallel()
+	var names, values strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&names, "<n%d>x</n%[1]d>", i)
+		fmt.Fprintf(&values, "<link>%d</link>", i)
+	}
+	for content, want := range map[string]error{names.String(): errTooManyColumns, values.String(): errRowTooLong} {
+		began := time.Now()
+		_, err := newFeed(strings.NewReader("<rss><channel><item>" + content + "</item></channel></rss>")).next()
+		if !errors.Is(err, want) || time.Since(began) > 30*time.Second {
+			t.Errorf("after %s: %v, want %v", time.Since(began), err, want)
 		}
 	}
 }

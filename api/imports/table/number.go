@@ -58,10 +58,13 @@ func (f *Form) Long() (count int, examples []string, change string) {
 	return all.count, all.examples[:min(2, len(all.examples))], all.change.String()
 }
 
+// maxDigits bounds the digits of a number that is added up. No amount has as many.
+const maxDigits = 40
+
 // addLong records a number with more than two decimals. separator is before them, if that is known.
 func (f *Form) addLong(digits, text string, separator byte, known bool) {
 	at := strings.LastIndexByte(digits, separator)
-	if at < 0 || len(strings.TrimRight(digits[at+1:], "0")) <= 2 {
+	if at < 0 || len(strings.TrimRight(digits[at+1:], "0")) <= 2 || len(digits) > maxDigits {
 		return
 	}
 	whole := strings.Map(func(char rune) rune {
