@@ -186,10 +186,13 @@ func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*db.DB,
 	err = checkPooler(ctx, pool)
 	if err == nil {
 		err = pool.Conn(ctx, func(conn *pgx.Conn) error {
-			if err := checkDatabase(ctx, conn, "DATABASE_URL", logger); err != nil {
-				return err
-			}
-			return reportUnindexed(ctx, conn, logger)
+			// Outside a transaction, a pooler can send the parts of a query to different sessions.
+			return pgx.BeginFunc(ctx, conn, func(pgx.Tx) error {
+				if err := checkDatabase(ctx, conn, "DATABASE_URL", logger); err != nil {
+					return err
+				}
+				return reportUnindexed(ctx, conn, logger)
+			})
 		})
 	}
 	if err != nil {
