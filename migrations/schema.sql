@@ -57,9 +57,11 @@ create table users (
     created_at          timestamptz not null default now(),
     password_parameters text,
     password_verifier   bytea,
+    language            text,
     PRIMARY KEY (id),
     UNIQUE (email),
     CHECK (email = lower(email)),
+    CHECK (language ~ '^[a-z]{2}$'::text),
     CHECK (octet_length(password_verifier) = 32)
 );
 comment on table users is 'People. An e-mail address has one account in the whole service. The runtime role has no privilege.';
@@ -4386,3 +4388,31 @@ AS $function$
 $function$;
 revoke execute on function schema_functions() from public;
 grant execute on function schema_functions() to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.session_language(token bytea)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select u.language from sessions s join users u on u.id = s.user_id where s.token_hash = token and live(s)
+$function$;
+revoke execute on function session_language(bytea) from public;
+grant execute on function session_language(bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.set_language(token bytea, chosen text)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    with changed as (
+        update users u set language = chosen
+          from sessions s
+         where s.token_hash = token and live(s) and u.id = s.user_id
+        returning u.id
+    )
+    select exists (select from changed)
+$function$;
+revoke execute on function set_language(bytea,text) from public;
+grant execute on function set_language(bytea,text) to storeroom_runtime;

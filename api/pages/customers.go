@@ -88,7 +88,7 @@ func (p *Handler) withCustomer(
 
 type customerPage struct {
 	Customer sales.CustomerSales
-	Orders   []sales.StoredOrder
+	Orders   []orderRow
 	Pager    pager
 }
 
@@ -101,7 +101,7 @@ func (p *Handler) showCustomer(w http.ResponseWriter, r *http.Request, u user, c
 	if err != nil {
 		return err
 	}
-	page := customerPage{customer, orders.Items, newPager(r, at.Number, listPerPage, orders.Total)}
+	page := customerPage{customer, orderRows(orders.Items), newPager(r, at.Number, listPerPage, orders.Total)}
 	return p.showList(w, r, "customer", u, page.Pager, page)
 }
 

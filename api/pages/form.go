@@ -50,12 +50,12 @@ func pathID(r *http.Request) int64 {
 	return id
 }
 
-const invalidOption = "Select one of the options."
+var invalidOption = mark("Select one of the options.")
 
 // option is one value of a field, with a label and a sentence about it.
 type option struct{ Value, Label, Description string }
 
-// options are the values of the fields.
+// options are the values of the fields. Their labels and descriptions are translated where they are used.
 var options = map[string][]option{
 	"preset": {
 		{"read-only", "Read only", "Read products, reports, orders, customers, imports, webhooks and the usage of keys."},
@@ -85,9 +85,10 @@ var options = map[string][]option{
 		{"0", "0 hours (revoke immediately)", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
 	},
 	"role": {
-		{"viewer", "Viewer", "View sales, products, orders with their customers, change plans, API keys, usage and members."},
-		{"admin", "Admin", "Also erase customers, run imports and change plans, download everything, manage API keys and " +
-			"webhooks, and read the audit log."},
+		{"viewer", "Viewer",
+			"View sales, products, orders with their customers, price changes, API keys, usage and members."},
+		{"admin", "Admin", "Also erase customers, run imports and price changes, download everything, manage API keys " +
+			"and webhooks, and read the audit log."},
 		{"owner", "Owner", "Full access, including managing members."},
 	},
 	// The days that the page about usage shows.
@@ -96,7 +97,7 @@ var options = map[string][]option{
 	"act": {
 		{"", "All actions", ""},
 		{"archive.", "Archives", ""},
-		{"products.", "Change plans", ""},
+		{"products.", "Price changes", ""},
 		{"customer.", "Customers", ""},
 		{"import.", "Imports", ""},
 		{"key.", "API keys", ""},

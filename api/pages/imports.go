@@ -91,12 +91,12 @@ func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	case errors.Is(err, imports.ErrForm):
 		return fmt.Errorf("%w: %w", ErrForm, err)
 	case isLimit:
-		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": limit.Error()})
+		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": u.Format.Sentence(limit.Error())})
 	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
-		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "Select a file."})
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": u.T("Select a file.")})
 	case isInvalid:
-		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "The upload " +
-			invalid.Error() + "."})
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{
+			"file": u.Format.Sentence("The upload " + invalid.Error() + ".")})
 	case err != nil:
 		return err
 	}
@@ -168,12 +168,12 @@ func (p importPage) Asks(id string) bool {
 }
 
 // Examples are values from the files for a question.
-func (p importPage) Examples(id string) string {
+func (p importPage) Examples(f formatter, id string) string {
 	var examples []string
 	for _, q := range p.Questions {
 		if q.ID == id {
 			for _, example := range q.Examples {
-				examples = append(examples, fmt.Sprintf("“%s” in %s", example, cmp.Or(q.Column, q.File)))
+				examples = append(examples, f.T("“%s” in %s", example, cmp.Or(q.Column, q.File)))
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		fields := fieldErrors{}
 		for field, problems := range invalid {
-			fields[field] = "The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + "."
+			fields[field] = u.Format.Sentence("The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + ".")
 		}
 		i.Settings = s // as the user filled in the form
 		for n, file := range i.Files {
@@ -278,34 +278,48 @@ func (p *Handler) sendArchive(w http.ResponseWriter, r *http.Request, u user) er
 
 // formatNames are the formats of files in words.
 var formatNames = map[string]string{
-	"shopify_products": "Shopify products", "shopify_orders": "Shopify orders", "woocommerce_products": "WooCommerce products",
-	"woocommerce_orders": "WooCommerce orders", "square_items": "Square items", "square_transactions": "Square transactions", "square_sales": "Square item sales",
-	"etsy_orders": "Etsy sold orders", "etsy_items": "Etsy sold order items",
-	"spreadsheet_products": "Spreadsheet of products", "spreadsheet_orders": "Spreadsheet of orders",
+	"shopify_products": mark("Shopify products"), "shopify_orders": mark("Shopify orders"), "woocommerce_products": mark("WooCommerce products"),
+	"woocommerce_orders": mark("WooCommerce orders"), "square_items": mark("Square items"), "square_transactions": mark("Square transactions"), "square_sales": mark("Square item sales"),
+	"etsy_orders": mark("Etsy sold orders"), "etsy_items": mark("Etsy sold order items"),
+	"spreadsheet_products": mark("Spreadsheet of products"), "spreadsheet_orders": mark("Spreadsheet of orders"),
 }
 
-// formatName returns the format of a file in words.
-func formatName(format string) string {
+// FileFormat returns the format of a file in words.
+func (f formatter) FileFormat(format string) string {
 	if format == "" {
-		return "Not recognised"
+		return f.T("Not recognised")
 	}
-	return cmp.Or(formatNames[format], "Storeroom "+strings.ReplaceAll(format, "_", " "))
+	if name, known := formatNames[format]; known {
+		return f.T(name)
+	}
+	return "Storeroom " + strings.ReplaceAll(format, "_", " ")
 }
 
-// fieldNames are the fields of a mapping in words, where the words of the name are not enough.
+// fieldNames are the fields of products and orders in words.
 var fieldNames = map[string]string{
-	"sku": "SKU", "msrp": "List price", "upc": "Barcode", "placed_at": "Date of the order", "number": "Order number",
-	"time": "Time of the order", "line_total": "Total of the line", "discount": "Discount of the line",
-	"discount_total": "Discount of the order", "tax_total": "Tax of the order", "shipping_total": "Shipping of the order",
-	"refund": "Refunded amount", "refunded_at": "Date of the refund", "customer.id": "Customer id",
-	"customer.name": "Customer name", "customer.email": "Customer e-mail", "category_name": "Category",
-	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
-	"images": "Image URLs",
+	"sku": mark("SKU"), "name": mark("Name"), "description": mark("Description"), "price": mark("Price per unit"),
+	"msrp": mark("List price"), "cost": mark("Cost per unit"), "status": mark("Status"), "condition": mark("Condition"),
+	"quantity": mark("Quantity"), "reorder_point": mark("Reorder point"), "bin_location": mark("Bin location"),
+	"upc": mark("Barcode"), "tags": mark("Tags"), "images": mark("Image URLs"), "category": mark("Category"),
+	"seller": mark("Seller"), "warehouse": mark("Warehouse"), "category_name": mark("Category"),
+	"seller_name": mark("Seller"), "warehouse_name": mark("Warehouse"), "stock": mark("Stock"),
+	"number": mark("Order number"), "placed_at": mark("Date of the order"), "time": mark("Time of the order"),
+	"channel": mark("Channel"), "customer": mark("Customer"), "customer.id": mark("Customer id"),
+	"customer.name": mark("Customer name"), "customer.email": mark("Customer e-mail"), "items": mark("Items"),
+	"unit_price": mark("Price per unit"), "unit_cost": mark("Cost per unit"), "line_total": mark("Total of the line"),
+	"discount": mark("Discount of the line"), "discount_total": mark("Discount of the order"),
+	"tax_total": mark("Tax of the order"), "shipping_total": mark("Shipping of the order"), "tax": mark("Tax"),
+	"shipping": mark("Shipping"), "refund": mark("Refunded amount"), "refunded_at": mark("Date of the refund"),
+	"amount": mark("Amount"), "reference": mark("Reference"), "cancelled_at": mark("Date of the cancellation"),
+	"currency": mark("Currency"), "label": mark("Name"), "takes_stock": mark("Takes stock"), "email": mark("E-mail"), "restock": mark("Restocked"),
 }
 
-// fieldName returns a field of a mapping in words.
-func fieldName(field string) string {
-	return cmp.Or(fieldNames[field], title(strings.ReplaceAll(field, "_", " ")))
+// Field returns a field of a product or an order in words.
+func (f formatter) Field(field string) string {
+	if name, known := fieldNames[field]; known {
+		return f.T(name)
+	}
+	return title(strings.ReplaceAll(field, "_", " "))
 }
 
 // mappingFields are the fields of a mapping: those of products, then those that only orders have.

@@ -1,8 +1,11 @@
 package pages
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,6 +22,7 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -31,6 +35,8 @@ const (
 	maxChoices = 200
 	// productMonths is how many months of sales a product shows.
 	productMonths = 24
+	// maxSummed limits the orders of which a list shows the sum, because it reads each of them.
+	maxSummed = 10_000
 )
 
 // pager is the navigation between the pages of a list.
@@ -38,6 +44,7 @@ type pager struct {
 	Number, Pages  int
 	Total          int64
 	Previous, Next string // URLs, or empty
+	First, Last    string
 	Query          string // the parameters of the list, for its exports
 }
 
@@ -64,10 +71,10 @@ func newPager(r *http.Request, number, perPage int, total int64) pager {
 		return "?" + values.Encode()
 	}
 	if number > 1 {
-		p.Previous = link(number - 1)
+		p.First, p.Previous = link(1), link(number-1)
 	}
 	if number < p.Pages {
-		p.Next = link(number + 1)
+		p.Next, p.Last = link(number+1), link(p.Pages)
 	}
 	return p
 }
@@ -110,9 +117,11 @@ type productsPage struct {
 	CategoryID int64
 	Sort       string // a column, with - in front for descending
 	Categories []catalog.Reference
-	Products   []catalog.Product
-	Pager      pager
-	IsFiltered bool
+	// MoreCategories is set if the filter does not have all of them.
+	MoreCategories bool
+	Products       []catalog.Product
+	Pager          pager
+	IsFiltered     bool
 }
 
 // productSorts are the values of the parameter sort. The first is the default.
@@ -151,6 +160,7 @@ func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) e
 		return err
 	}
 	page.Categories, page.Products = categories.Items, products.Items
+	page.MoreCategories = categories.Total > maxChoices
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, products.Total)
 	return p.showList(w, r, "products", u, page.Pager, page)
 }
@@ -176,6 +186,19 @@ type productPage struct {
 	Chart   chart.Chart
 }
 
+// OfMonth returns the parameters of the orders of a month that have the product.
+func (p productPage) OfMonth(month time.Time) template.URL { return ordersOfMonth(p.Product.ID, month) }
+
+// WarehouseNamed returns the name of a warehouse that has stock of the product, or "".
+func (p productPage) WarehouseNamed(id int64) string {
+	for _, s := range p.Stock {
+		if s.WarehouseID == id {
+			return s.WarehouseName
+		}
+	}
+	return ""
+}
+
 // showProduct shows a product with its stock and its ledger.
 func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) error {
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
@@ -193,7 +216,7 @@ func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) er
 	if page.Months, err = p.Reports.On(u.db).ProductMonths(r.Context(), *u.Tenant, id, last, productMonths); err != nil {
 		return err
 	}
-	page.Chart = monthsChart(page.Months, u.Format)
+	page.Chart = monthsChart(id, page.Months, u.Format)
 	number := pageNumber(r)
 	ledger, err := catalog.New(u.db).Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
 		Page: paging.Page{Number: number, PerPage: ledgerPerPage},
@@ -205,21 +228,34 @@ func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) er
 	return p.showList(w, r, "product", u, page.Pager, page)
 }
 
+// ordersPath leads from the page of a product to the orders.
+const ordersPath = "../orders?"
+
+// ordersOfMonth returns the parameters of the orders of a month that have a product.
+func ordersOfMonth(product int64, month time.Time) template.URL {
+	return template.URL(url.Values{
+		"product": {strconv.FormatInt(product, 10)}, "status": {"placed"},
+		"from": {month.Format(time.DateOnly)}, "to": {month.AddDate(0, 1, -1).Format(time.DateOnly)},
+	}.Encode())
+}
+
 // monthsChart returns a chart without points if there were no sales.
-func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
+func monthsChart(product int64, months []reports.MonthSums, f formatter) chart.Chart {
 	c := chart.Chart{
-		ID: "months", Title: "Revenue by month", Format: f.Axis,
-		Description: fmt.Sprintf("Revenue of the last %d months in %s. The table has the same figures.", len(months), f.Currency),
+		ID: "months", Title: f.T("Revenue by month"), Format: f.Axis,
+		Description: f.T("Revenue of the last %d months in %s. The table has the same figures.", len(months), f.Currency),
 	}
 	if !slices.ContainsFunc(months, func(m reports.MonthSums) bool { return m.Units != 0 || m.Refunds != 0 }) {
 		return c
 	}
 	for _, m := range months {
-		label := m.Day.Format("Jan 2006")
-		c.Points = append(c.Points, chart.Point{
-			Label: label, Tip: fmt.Sprintf("%s: %s, %s", label, f.Money(m.Revenue), f.counted(m.Units, "unit", "units")),
-			Now: new(float64(m.Revenue)),
-		})
+		label := f.Month(m.Day)
+		point := chart.Point{Label: label, Now: new(float64(m.Revenue))}
+		point.Tip = fmt.Sprintf("%s: %s, %s", label, f.Money(m.Revenue), f.T("%d units", m.Units))
+		if m.Units > 0 {
+			point.Link = ordersPath + string(ordersOfMonth(product, m.Day))
+		}
+		c.Points = append(c.Points, point)
 	}
 	return c
 }
@@ -227,17 +263,80 @@ func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
 type ordersPage struct {
 	Search, Customer, Channel string
 	Status, From, To          string
+	ProductID                 int64
+	Product                   string // the name of the product that the orders have
 	Channels                  []sales.Channel
-	Orders                    []sales.StoredOrder
+	Orders                    []orderRow
+	Sums                      sales.OrderSums
+	IsWhole                   bool // Sums are those of all pages
 	Pager                     pager
 	IsFiltered                bool
+	Errors                    fieldErrors
+}
+
+// Without returns the URL parameters of the list without one of its filters.
+func (p ordersPage) Without(name string) template.URL {
+	v, _ := url.ParseQuery(p.Pager.Query) // was encoded here
+	v.Del(name)
+	return template.URL(v.Encode())
+}
+
+// orderRow is an order of a list.
+type orderRow struct{ sales.StoredOrder }
+
+// Total is what the customer paid.
+func (o orderRow) Total() money.Cents { return o.Revenue + o.Tax + o.Shipping }
+
+// Kept is what is left after refunds.
+func (o orderRow) Kept() money.Cents { return o.Total() - o.Refunded }
+
+// State is a word of wordTexts.
+func (o orderRow) State() string {
+	switch {
+	case o.CancelledAt != nil:
+		return "cancelled"
+	case o.Refunded > 0 && o.Kept() <= 0:
+		return "refunded"
+	case o.Refunded > 0:
+		return "partly refunded"
+	}
+	return "placed"
+}
+
+// Tone is the class of the badge of the state.
+func (o orderRow) Tone() string {
+	return map[string]string{"cancelled": "revoked", "refunded": "rolled", "partly refunded": "rolled", "placed": "live"}[o.State()]
+}
+
+func orderRows(orders []sales.StoredOrder) []orderRow {
+	rows := make([]orderRow, len(orders))
+	for i, o := range orders {
+		rows[i] = orderRow{o}
+	}
+	return rows
+}
+
+// addUp returns the sums of orders as sales.Store.Sums does.
+func addUp(orders []orderRow) (s sales.OrderSums) {
+	for _, o := range orders {
+		if o.CancelledAt == nil {
+			s.Orders++
+			s.Total += o.Total()
+			s.Refunded += o.Refunded
+		}
+	}
+	return s
 }
 
 // orderFilters are the parameters that readOrders reads.
-var orderFilters = []string{"search", "customer", "channel", "status", "from", "to"}
+var orderFilters = []string{"search", "customer", "channel", "product", "status", "from", "to"}
+
+// refunded is the status of orders with a refund. The days of the filter are then those of refunds.
+const refunded = "refunded"
 
 // readOrders returns the form of the list and its filter.
-func readOrders(r *http.Request, zone *time.Location) (ordersPage, sales.Filter) {
+func readOrders(r *http.Request, f formatter) (ordersPage, sales.Filter) {
+	zone := f.zone
 	page := ordersPage{
 		Search: filterText(r, "search"), Customer: filterText(r, "customer"),
 		Channel: filterText(r, "channel"), Status: r.FormValue("status"), From: r.FormValue("from"), To: r.FormValue("to"),
@@ -246,17 +345,31 @@ func readOrders(r *http.Request, zone *time.Location) (ordersPage, sales.Filter)
 		Search: page.Search, SearchCustomers: true, Customer: page.Customer, Channel: page.Channel,
 		From: filterDay(r, "from", zone, 0), Before: filterDay(r, "to", zone, 1), Order: paging.Order{Descending: true},
 	}
-	if page.Status == "placed" || page.Status == "cancelled" {
-		filter.Status = page.Status
+	page.Errors = fieldErrors{}
+	if !filter.From.IsZero() && !filter.Before.IsZero() && !filter.From.Before(filter.Before) {
+		page.Errors["to"] = f.T("Enter a day that is not before the first one.")
 	}
-	page.IsFiltered = page.Search != "" || page.Customer != "" || page.Channel != "" || filter.Status != "" ||
-		!filter.From.IsZero() || !filter.Before.IsZero()
+	if id, err := strconv.ParseInt(r.FormValue("product"), 10, 64); err == nil {
+		filter.ProductID, page.ProductID = &id, id
+	}
+	page.IsFiltered = page.Search != "" || page.Customer != "" || page.Channel != "" || filter.ProductID != nil ||
+		page.Status != "" || !filter.From.IsZero() || !filter.Before.IsZero()
+	switch page.Status {
+	case "placed", "cancelled":
+		filter.Status = page.Status
+	case refunded:
+		filter.RefundedFrom, filter.RefundedBefore = filter.From, filter.Before
+		filter.From, filter.Before = time.Time{}, time.Time{}
+		if filter.RefundedFrom.IsZero() {
+			filter.RefundedFrom = time.Unix(0, 0) // all refunds are later
+		}
+	}
 	return page, filter
 }
 
 // showOrders lists the orders of the tenant. A search that finds one order leads to it.
 func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
-	page, filter := readOrders(r, u.Format.zone)
+	page, filter := readOrders(r, u.Format)
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
 	channels, err := sales.New(u.db).Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
@@ -270,15 +383,29 @@ func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) err
 		redirect(w, r, u.path("/orders/"+url.PathEscape(orders.Items[0].Number)))
 		return nil
 	}
-	page.Channels, page.Orders = channels.Items, orders.Items
+	page.Channels, page.Orders = channels.Items, orderRows(orders.Items)
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
+	page.Sums, page.IsWhole = addUp(page.Orders), page.Pager.Pages == 1
+	if !page.IsWhole && orders.Total <= maxSummed {
+		if page.Sums, err = p.Sales.On(u.db).Sums(r.Context(), u.Tenant.ID, filter); err != nil {
+			return err
+		}
+		page.IsWhole = true
+	}
+	if filter.ProductID != nil {
+		product, err := p.Catalog.On(u.db).Product(r.Context(), u.Tenant.ID, *filter.ProductID)
+		if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
+			return err
+		}
+		page.Product = cmp.Or(product.Name, strconv.FormatInt(*filter.ProductID, 10))
+	}
 	return p.showList(w, r, "orders", u, page.Pager, page)
 }
 
 // exportOrders returns the handler that sends the list of orders as a file.
 func (p *Handler) exportOrders(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		_, filter := readOrders(r, u.Format.zone)
+		_, filter := readOrders(r, u.Format)
 		if u.Can(admin) {
 			if err := p.logExport(r, u, "orders."+format, orderFilters...); err != nil {
 				return err
@@ -294,7 +421,7 @@ func (p *Handler) exportOrders(format string) handler {
 
 // exportOrderItems sends the items of the listed orders.
 func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u user) error {
-	_, filter := readOrders(r, u.Format.zone)
+	_, filter := readOrders(r, u.Format)
 	return p.Send(w, r, "order_items", "csv", func(ctx context.Context) export.Sheet {
 		return export.ItemFile.List(func(write func(sales.OrderLine) error) error {
 			return sales.New(u.db).WalkLines(ctx, u.Tenant.ID, filter, write)
@@ -304,7 +431,7 @@ func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u use
 
 // exportRefunds sends the refunds of the listed orders.
 func (p *Handler) exportRefunds(w http.ResponseWriter, r *http.Request, u user) error {
-	_, filter := readOrders(r, u.Format.zone)
+	_, filter := readOrders(r, u.Format)
 	return p.Send(w, r, "refunds", "csv", func(ctx context.Context) export.Sheet {
 		return export.RefundFile.List(func(write func(sales.OrderRefund) error) error {
 			return sales.New(u.db).WalkRefunds(ctx, u.Tenant.ID, filter, write)
@@ -322,9 +449,39 @@ func (p ordersPage) Named(identifier string) sales.Channel {
 }
 
 type orderPage struct {
-	Order   sales.StoredOrder
+	Order   orderRow
 	Channel sales.Channel
+	Events  []orderEvent
 }
+
+// orderEvent is a line of what happened to an order.
+type orderEvent struct {
+	At     time.Time
+	Text   string
+	Amount money.Cents
+	Tone   string // the class of its mark
+}
+
+// eventsOf returns what happened to an order, in the order of time.
+func eventsOf(o sales.StoredOrder, channel sales.Channel, f formatter) []orderEvent {
+	row := orderRow{o}
+	events := []orderEvent{{o.PlacedAt, f.T("Placed at %s", cmp.Or(channel.Label, channel.Identifier)), row.Total(), "live"}}
+	for _, r := range o.Refunds {
+		text := f.T("Refunded")
+		if r.Restock && r.UnitsReturned() > 0 {
+			text = f.T("Refunded, %d units back in stock", r.UnitsReturned())
+		}
+		events = append(events, orderEvent{r.RefundedAt, text, -r.Amount, "rolled"})
+	}
+	if o.CancelledAt != nil {
+		events = append(events, orderEvent{*o.CancelledAt, f.T("Cancelled"), 0, "revoked"})
+	}
+	slices.SortStableFunc(events, func(a, b orderEvent) int { return a.At.Compare(b.At) })
+	return events
+}
+
+// Imported reports whether a refund came from a file that had no reference for it.
+func (p orderPage) Imported(reference *string) bool { return strings.HasPrefix(*reference, "import:") }
 
 // showOrder shows an order with its items, refunds and cancellation.
 func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) error {
@@ -340,5 +497,5 @@ func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) erro
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "order", u, orderPage{order, channel})
+	return p.show(w, http.StatusOK, "order", u, orderPage{orderRow{order}, channel, eventsOf(order, channel, u.Format)})
 }

@@ -74,10 +74,10 @@ func (p *Handler) inviteMember(w http.ResponseWriter, r *http.Request, u user) e
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, tenancy.ErrConflict):
-		f.Errors["email"] = "This person is already a member."
+		f.Errors["email"] = u.T("This person is already a member.")
 	case isInvalid:
 		for field, messages := range invalid {
-			f.Errors[field] = inviteFields[field] + " " + messages[0] + "."
+			f.Errors[field] = u.Format.Sentence(inviteFields[field] + " " + messages[0] + ".")
 		}
 	case err != nil:
 		return err
@@ -204,12 +204,12 @@ func (p *Handler) changeMember(w http.ResponseWriter, r *http.Request, u user, m
 		invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 		switch {
 		case errors.Is(err, people.ErrLastOwner):
-			page.Errors[""] = "This is the last owner. Make another member an owner first."
+			page.Errors[""] = u.T("This is the last owner. Make another member an owner first.")
 		case errors.Is(err, people.ErrElsewhere):
-			page.Errors[""] = "This person is also a member of other accounts. " +
-				"Only the operator of this service can reset the password."
+			page.Errors[""] = u.T("This person is also a member of other accounts. " +
+				"Only the operator of this service can reset the password.")
 		case isInvalid:
-			page.Errors["role"] = "The role " + invalid["role"][0] + "."
+			page.Errors["role"] = u.Format.Sentence("The role " + invalid["role"][0] + ".")
 		case err != nil:
 			return err
 		case link != "":

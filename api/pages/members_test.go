@@ -141,7 +141,7 @@ func TestInvitationLinkWorksOnce(t *testing.T) {
 		t.Fatalf("the page has no link: %s", created.body)
 	}
 	path := "/settings/link/" + rest[:43]
-	s.get(t, "", path, http.StatusOK, "viewer", s.email("new"))
+	s.get(t, "", path, http.StatusOK, "Viewer", s.email("new"))
 	s.post(t, "", path, url.Values{"password": {"short"}}, http.StatusUnprocessableEntity,
 		passwordRefused, `aria-describedby="password-hint password-error"`)
 	chosen := url.Values{"password": {"brand new horse"}}

@@ -3,8 +3,12 @@
 //
 // One table lists every route with the role that it requires. The URL of a tenant's page contains the tenant's slug.
 // Users who are not members get the same 404 as for a tenant that does not exist. All pages work without JavaScript:
-// the only script copies text, clears secrets when the page is left, shows progress and uploads dropped files. Pages
-// contain no inline scripts or styles, so the Content-Security-Policy allows only files of this package.
+// the only script copies text, clears secrets when the page is left, shows progress, uploads dropped files and has keys of
+// the keyboard. Pages contain no inline scripts or styles, so the Content-Security-Policy allows only files of this
+// package.
+//
+// Texts are English in templates and Go, and package words has them in other languages. What several pages show is a
+// component in templates/components, and static/settings.css begins with the tokens of its design.
 package pages
 
 import (
@@ -111,7 +115,7 @@ func (p *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.Serv
 // because the server is overloaded.
 func (p *Handler) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.setSecurityHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.fail(w, r, user{}, err)
+		p.fail(w, r, user{Format: visitorFormat(r)}, err)
 	})).ServeHTTP(w, r)
 }
 
@@ -240,6 +244,8 @@ func (p *Handler) routes() []route {
 		{"POST", t + "/links/{id}/revoke", owner, limits.Settings, p.revokeLink},
 		{"GET", t + "/audit", admin, limits.Read, p.showAudit},
 		{"GET", t + "/account", viewer, limits.Read, p.showAccount},
+		{"POST", t + "/language", viewer, limits.Page, p.setLanguage},
+		{"GET", t + "/help", viewer, limits.Page, p.showHelp},
 		{"GET", t + "/start", viewer, limits.Read, p.showStart},
 	}
 }
@@ -251,6 +257,9 @@ type user struct {
 	Format formatter
 	db     *db.DB // what the handler works on
 }
+
+// T translates a text: see formatter.T.
+func (u user) T(text string, values ...any) string { return u.Format.T(text, values...) }
 
 // path returns the path of a page of the tenant.
 func (u user) path(page string) string { return "/settings/t/" + u.Tenant.Slug + page }
@@ -289,7 +298,11 @@ func (p *Handler) serve(route route) http.HandlerFunc {
 		if route.role == public {
 			return route.handle(w, r, u)
 		}
+		visitor := u
 		u, err := p.signedInUser(r, chi.URLParam(r, "slug"))
+		if err != nil {
+			u = visitor // who reads the error
+		}
 		switch {
 		case err != nil:
 		case route.role != signedIn && u.Tenant == nil:
@@ -342,13 +355,13 @@ func (p *Handler) signedInUser(r *http.Request, slug string) (user, error) {
 	if session.Tenant != nil {
 		p.SignedIn(r, session.Tenant.ID)
 	}
-	format, err := newFormatter(r, session.Tenant)
+	format, err := newFormatter(r, session.Language, session.Tenant)
 	return user{session, token, format, p.DB}, err
 }
 
 // notFound handles an unknown path, or an unsupported method. Members of the tenant in
 // the URL see its navigation.
-func (p *Handler) notFound(w http.ResponseWriter, r *http.Request, _ user) error {
+func (p *Handler) notFound(w http.ResponseWriter, r *http.Request, visitor user) error {
 	cause := tenancy.ErrNotFound
 	if methods := p.methods(r); len(methods) > 0 {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
@@ -357,7 +370,10 @@ func (p *Handler) notFound(w http.ResponseWriter, r *http.Request, _ user) error
 	rest, _ := strings.CutPrefix(r.URL.Path, "/settings/t/")
 	slug, _, _ := strings.Cut(rest, "/")
 	u, err := p.signedInUser(r, slug)
-	if err != nil && !errors.Is(err, tenancy.ErrEnded) {
+	switch {
+	case errors.Is(err, tenancy.ErrEnded):
+		u = visitor
+	case err != nil:
 		return err
 	}
 	p.fail(w, r, u, cause)
@@ -387,10 +403,10 @@ func (p *Handler) withDeadline(limit time.Duration, h handler) http.HandlerFunc 
 		r = r.WithContext(ctx)
 		err := readForm(w, r)
 		if err == nil {
-			err = h(w, r, user{})
+			err = h(w, r, user{Format: visitorFormat(r)})
 		}
 		if err != nil {
-			p.fail(w, r, user{}, err)
+			p.fail(w, r, user{Format: visitorFormat(r)}, err)
 		}
 	}
 }

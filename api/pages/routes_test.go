@@ -57,6 +57,8 @@ var allowed = map[string][]string{
 	"GET {t}/usage":                  {"viewer", "admin", "owner"},
 	"GET {t}/members":                {"viewer", "admin", "owner"},
 	"GET {t}/account":                {"viewer", "admin", "owner"},
+	"POST {t}/language":              {"viewer", "admin", "owner"},
+	"GET {t}/help":                   {"viewer", "admin", "owner"},
 	"GET {t}/start":                  {"viewer", "admin", "owner"},
 	"GET {t}/keys/new":               {"admin", "owner"},
 	"POST {t}/keys":                  {"admin", "owner"},
@@ -341,7 +343,7 @@ func TestErrorPagesShowTheNavigationToMembers(t *testing.T) {
 	if err := s.operatorKeys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	navigation := `<a href="` + s.path("/account") + `">Account</a>`
+	navigation := `<a href="` + s.path("/account") + `" data-key="a">Account</a>`
 	for _, test := range []struct {
 		call
 		status int

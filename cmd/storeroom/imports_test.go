@@ -47,13 +47,14 @@ var allowedImports = map[string][]string{
 	},
 	"api/imports/table": {"tenancy", "tenancy/money"},
 	"api/pages": {
-		"api/imports", "api/pages/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
-		"reports/export", "reports/sales", "tenancy", "tenancy/limits", "tenancy/changeplan", "tenancy/db",
+		"api/imports", "api/pages/chart", "api/pages/words", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit",
+		"reports", "reports/export", "reports/sales", "tenancy", "tenancy/limits", "tenancy/changeplan", "tenancy/db",
 		"tenancy/feed", "tenancy/money", "tenancy/paging", "tenancy/people", "tenancy/spool", "tenancy/tenants",
 		"tenancy/webhooks",
 	},
 	"api/pages/browser": {},
 	"api/pages/chart":   {},
+	"api/pages/words":   {},
 	"catalog": {
 		"tenancy", "tenancy/db", "tenancy/money", "tenancy/paging", "tenancy/searchtext", "tenancy/tenants",
 		"tenancy/textfill",

@@ -149,6 +149,7 @@ const persons = `
 insert into users (id, email, password_parameters, password_verifier) overriding system value
 select n, name || '@example.com', '$argon2id$v=19$m=19456,t=2,p=1$' || md5(name)::char(22), sha256('x')
   from unnest('{ann,amy,bea,zoe}'::text[]) with ordinality u (name, n);
+update users set language = 'fr';
 insert into memberships (tenant_id, user_id, role) values (:a, 2, 'viewer'), (:b, 3, 'owner');
 insert into sessions (token_hash, user_id) values (sha256('amy'), 2), (sha256('bea'), 3), (sha256('owner'), 1);
 insert into sessions (token_hash, user_id, seen_at) values (sha256('idle'), 1, now() - interval '31 minutes');
@@ -903,6 +904,14 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{"session_tenants", "use an idle session", `select from session_tenants(sha256('idle'))`, nothing},
 		attempt{"session_tenants", "use an old session", `select from session_tenants(sha256('old'))`, nothing},
+		attempt{"session_language", "guess a token", `select where session_language(sha256('guess')) is not null`, nothing},
+		attempt{"session_language", "use an old session", `select where session_language(sha256('old')) is not null`, nothing},
+		attempt{"set_language", "guess a token", `select where set_language(sha256('guess'), 'de')`, nothing},
+		attempt{"set_language", "use an idle session", `select where set_language(sha256('idle'), 'de')`, nothing},
+		attempt{
+			"set_language", "change the language of others",
+			`select set_language(sha256('bea'), 'de'); select where session_language(sha256('amy')) = 'fr'`, something,
+		},
 		attempt{
 			"confirm_session", "confirm without the password",
 			`select where confirm_session(sha256('amy'), sha256('new'), 'guess')`, nothing,

@@ -29,8 +29,12 @@ func (s *Store) Invite(
 ) (Token, error) {
 	email = strings.ToLower(strings.TrimSpace(email))
 	invalid := tenancy.InvalidError{}
-	if problem := CheckEmail(email); problem != "" {
+	_, host, _ := strings.Cut(email, "@")
+	switch problem := CheckEmail(email); {
+	case problem != "":
 		invalid.Add("email", "%s", problem)
+	case !strings.Contains(host, "."): // more often a slip than a host of a local network
+		invalid.Add("email", "must be an e-mail address")
 	}
 	if !role.Valid() {
 		invalid.Add("role", roleProblem)
