@@ -41,10 +41,10 @@ func (s *site) mustSellForFlows(t *testing.T) (product int64) {
 	gone, earlier := sale("C1", "2026-03-10", 70_00, nil), sale("D1", "2025-03-03", 200_00, nil)
 	gone.Channel, earlier.Channel = "online", "online"
 	s.mustSell(t, first, second, gone, earlier)
-	if _, err := s.Sales.Cancel(t.Context(), s.a.ID, "C1", nil); err != nil {
+	if _, err := sales.New(s.Database.DB).Cancel(t.Context(), s.a.ID, "C1", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Sales.Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: sales.Refund{
+	if _, err := sales.New(s.Database.DB).Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: sales.Refund{
 		OrderNumber: "A1", Amount: 40_00, RefundedAt: new(time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)),
 	}}}); err != nil {
 		t.Fatal(err)

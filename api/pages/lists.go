@@ -387,13 +387,13 @@ func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) err
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
 	page.Sums, page.IsWhole = addUp(page.Orders), page.Pager.Pages == 1
 	if !page.IsWhole && orders.Total <= maxSummed {
-		if page.Sums, err = p.Sales.On(u.db).Sums(r.Context(), u.Tenant.ID, filter); err != nil {
+		if page.Sums, err = sales.New(u.db).Sums(r.Context(), u.Tenant.ID, filter); err != nil {
 			return err
 		}
 		page.IsWhole = true
 	}
 	if filter.ProductID != nil {
-		product, err := p.Catalog.On(u.db).Product(r.Context(), u.Tenant.ID, *filter.ProductID)
+		product, err := catalog.New(u.db).Product(r.Context(), u.Tenant.ID, *filter.ProductID)
 		if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
 			return err
 		}

@@ -259,7 +259,7 @@ func TestProductsAndOrders(t *testing.T) {
 		"Category Lamps "+sku, "Main warehouse 3 Total 3 Reorder at 5.", "Revenue by month", "Mar 2026 2 300.00 0.00")
 
 	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "2 orders", "A/1 ü 2 Mar 2026, 12:00 web Ada 304.90 Placed", "2 orders 324.90")
-	if _, err := s.Sales.UpdateChannel(t.Context(), s.a.ID, "web", sales.ChannelUpdate{Label: new("Web shop")}, nil); err != nil {
+	if _, err := sales.New(s.Database.DB).UpdateChannel(t.Context(), s.a.ID, "web", sales.ChannelUpdate{Label: new("Web shop")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "A/1 ü 2 Mar 2026, 12:00 Web shop Ada 304.90 Placed")

@@ -278,7 +278,7 @@ func (s *Store) Sums(ctx context.Context, tenant tenancy.ID, f Filter) (sums Ord
 		return sums, nil
 	}
 	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
-		s := s.On(d)
+		s := New(d)
 		if err := s.findNumbers(ctx, tenant, &f); err != nil {
 			return err
 		}
