@@ -306,12 +306,14 @@ create table inventory_adjustments (
     notes           text,
     order_number    text collate "C",
     reason          text collate "C",
+    member          text,
     PRIMARY KEY (tenant_id, id),
     CHECK ((type = ANY ('{add,remove,set}'::text[])) AND (reason = ANY ('{sale,cancellation,refund}'::text[])) AND (reason IS NULL) = (order_number IS NULL)) NOT VALID
 );
 comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
 comment on column inventory_adjustments.order_number is 'The order that changed the stock.';
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
+comment on column inventory_adjustments.member is 'The e-mail address of the member who changed the stock, or null.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
 CREATE TRIGGER count_quota AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
@@ -1656,6 +1658,13 @@ AS $function$
 declare
     maker bigint := acting_owner(token);
 begin
+    if maker is null and may_invite(purpose, new_role) and not exists (
+           select from one_time_links l
+            where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint
+              and l.email = lower(address) and l.purpose = 'invitation' and usable(l)
+              and not may_invite(l.purpose, l.role)) then
+        maker := acting_member(token, '{admin}');
+    end if;
     if maker is null then
         return 'refused';
     end if;
@@ -1707,7 +1716,8 @@ AS $function$
       from one_time_links l
       left join users u on u.id = l.made_by
      where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint and usable(l)
-       and (select acting_member(token, '{owner}')) is not null
+       and ((select acting_member(token, '{owner}')) is not null
+            or may_invite(l.purpose, l.role) and (select acting_member(token, '{admin}')) is not null)
      order by l.id
 $function$;
 revoke execute on function tenant_links(bytea) from public;
@@ -1719,13 +1729,14 @@ CREATE OR REPLACE FUNCTION public.end_link(token bytea, link bigint)
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
+declare
+    is_owner boolean := acting_owner(token) is not null;
+    is_admin boolean := acting_member(token, '{admin}') is not null;
 begin
-    if acting_owner(token) is null then
-        return;
-    end if;
     return query
         update one_time_links l set expires_at = 'epoch'
          where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint and l.id = link and l.expires_at > now()
+           and (is_owner or is_admin and may_invite(l.purpose, l.role))
         returning l.purpose, l.email;
 end $function$;
 revoke execute on function end_link(bytea,bigint) from public;
@@ -4026,6 +4037,15 @@ begin
     return null;
 end $function$;
 revoke execute on function mark_days() from public;
+
+CREATE OR REPLACE FUNCTION public.may_invite(purpose text, role text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select purpose = 'invitation' and role in ('clerk', 'accountant')
+$function$;
+revoke execute on function may_invite(text,text) from public;
 
 CREATE OR REPLACE FUNCTION public.move_work(of_task text, of_tenant bigint, by_worker uuid, to_state text, seconds double precision)
  RETURNS boolean

@@ -47,6 +47,7 @@ func actionPhrase(action string) string {
 		"products.apply":             mark("Applied a price change"),
 		"products.undo":              mark("Undid a price change"),
 		"products.cancel":            mark("Cancelled a price change"),
+		"product.change":             mark("Changed a product"),
 		"key.create":                 mark("Created an API key"),
 		"key.roll":                   mark("Rolled an API key"),
 		"key.revoke":                 mark("Revoked an API key"),
@@ -82,7 +83,7 @@ var detailLabels = map[string]string{
 	"types": mark("Types"), "file": mark("File"), "filters": mark("Filters"), "email": mark("E-mail"),
 	"attempts": mark("Attempts"), "plan": mark("Plan"), "currency": mark("Currency"), "state": mark("State"),
 	"description": mark("Description"), "batch_size": mark("Most entries in a message"), "webhooks": mark("Webhooks"),
-	"rows": mark("Rows"), "title": mark("Title"),
+	"rows": mark("Rows"), "fields": mark("Fields"), "title": mark("Title"),
 }
 
 // Detail returns the name of a detail of an entry in words.

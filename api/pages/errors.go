@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -36,6 +37,8 @@ var errorPages = []struct {
 }{
 	{tenancy.ErrNotFound, errorPage{http.StatusNotFound, mark("Page not found"),
 		mark("The page does not exist, or you do not have access to it.")}},
+	{catalog.ErrPrecondition, errorPage{http.StatusConflict, mark("The product has changed"),
+		mark("Others changed it at the same moment. Nothing was changed here. Go back, reload the page and try again.")}},
 	{errForbidden, errorPage{http.StatusForbidden, mark("You do not have permission"),
 		mark("Your role does not allow this. Ask an owner of this account.")}},
 	{keys.ErrSuspended, errorPage{http.StatusForbidden, mark("This account is suspended"),

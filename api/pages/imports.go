@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
@@ -45,7 +46,7 @@ func (p *Handler) Upload(r *http.Request) (wanted, allowed bool) {
 	}
 	hasOrigin := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	u, err := p.signedInUser(r, route.URLParam("slug"))
-	return true, hasOrigin && err == nil && u.Tenant != nil && u.Can(admin)
+	return true, hasOrigin && err == nil && u.Tenant != nil && u.Can(people.Manage)
 }
 
 // plansPage is a list of plans or imports.
@@ -242,7 +243,7 @@ func (p *Handler) downloadRefused(w http.ResponseWriter, r *http.Request, u user
 	}
 	send := func(w http.ResponseWriter, r *http.Request, u user) error { return p.sendRefused(w, r, u, i) }
 	if i.HasCustomers() {
-		send = p.withRecentPassword(admin, send)
+		send = p.withRecentPassword(people.Manage, send)
 	}
 	return send(w, r, u)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 const (
@@ -150,14 +151,18 @@ func readProducts(r *http.Request) (productsPage, catalog.Filter) {
 func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
 	page, filter := readProducts(r)
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	categories, err := catalog.New(u.db).References(r.Context(), u.Tenant.ID, catalog.Categories, "",
+	categories, err := u.catalog().References(r.Context(), u.Tenant.ID, catalog.Categories, "",
 		paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
 	}
-	products, err := catalog.New(u.db).List(r.Context(), u.Tenant.ID, filter)
+	products, err := u.catalog().List(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
+	}
+	if upc := onlyWithBarcode(page.Search, products); upc != 0 { // a scanner types the barcode
+		redirect(w, r, u.path("/products/"+strconv.FormatInt(upc, 10)))
+		return nil
 	}
 	page.Categories, page.Products = categories.Items, products.Items
 	page.MoreCategories = categories.Total > maxChoices
@@ -165,16 +170,70 @@ func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) e
 	return p.showList(w, r, "products", u, page.Pager, page)
 }
 
+// onlyWithBarcode returns the id of the only product that a search found, if the search is its barcode or its SKU, or 0.
+func onlyWithBarcode(search string, found catalog.Products) int64 {
+	if len(found.Items) != 1 || found.Total != 1 || search == "" {
+		return 0
+	}
+	if p := found.Items[0]; p.SKU == search || p.UPC != nil && *p.UPC == search {
+		return p.ID
+	}
+	return 0
+}
+
 // exportProducts returns the handler that sends the list of products as a file.
 func (p *Handler) exportProducts(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
 		_, filter := readProducts(r)
-		return p.Send(w, r, "products", format, func(ctx context.Context) export.Sheet {
+		return p.sendList(w, r, u, "products", format, func(ctx context.Context) export.Sheet {
 			return export.ProductFile.List(func(write func(catalog.Product) error) error {
-				return catalog.New(u.db).Walk(ctx, u.Tenant.ID, filter, write)
+				return u.catalog().Walk(ctx, u.Tenant.ID, filter, write)
 			})
 		})
 	}
+}
+
+// leftOut returns the columns of a list that files for the user leave out, and what these are, in words of file names.
+func (u user) leftOut(list string) (columns []string, what string) {
+	if !u.Can(people.ReadCosts) && slices.Contains([]string{"products", "orders", "order_items"}, list) {
+		columns, what = []string{"cost", "cost_total", "unit_cost"}, "_costs"
+	}
+	switch {
+	case list != "orders":
+	case !u.Can(people.DownloadNames):
+		return append(columns, "customer_name", "customer_email"), what + "_names_emails"
+	case !u.Can(people.ReadEmails):
+		return append(columns, "customer_email"), what + "_emails"
+	}
+	return columns, what
+}
+
+// leftOutTexts say what a file leaves out, by the second result of leftOut.
+var leftOutTexts = map[string]string{
+	"_costs":              mark("The files leave out costs."),
+	"_emails":             mark("The files leave out e-mail addresses of customers."),
+	"_names_emails":       mark("The files leave out names and e-mail addresses of customers."),
+	"_costs_names_emails": mark("The files leave out costs, and names and e-mail addresses of customers."),
+}
+
+// LeftOut says what files of a list leave out for the user, or returns "".
+func (u user) LeftOut(list string) string {
+	if _, what := u.leftOut(list); what != "" {
+		return u.T(leftOutTexts[what])
+	}
+	return ""
+}
+
+// sendList sends a list as a file, whose name says what it leaves out for the user.
+func (p *Handler) sendList(
+	w http.ResponseWriter, r *http.Request, u user, list, format string, sheet func(context.Context) export.Sheet,
+) error {
+	columns, what := u.leftOut(list)
+	name := list
+	if what != "" {
+		name += "_without" + what
+	}
+	return p.Send(w, r, name, format, func(ctx context.Context) export.Sheet { return sheet(ctx).Without(columns...) })
 }
 
 type productPage struct {
@@ -184,6 +243,7 @@ type productPage struct {
 	Pager   pager
 	Months  []reports.MonthSums
 	Chart   chart.Chart
+	Adjust  stockForm // for those who may change stock
 }
 
 // OfMonth returns the parameters of the orders of a month that have the product.
@@ -201,30 +261,47 @@ func (p productPage) WarehouseNamed(id int64) string {
 
 // showProduct shows a product with its stock and its ledger.
 func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) error {
-	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
-	if err != nil {
-		return tenancy.ErrNotFound
-	}
+	return p.showProductWith(w, r, u, http.StatusOK, pathID(r), nil)
+}
+
+// showProductWith also shows the form of a change of stock that was refused.
+func (p *Handler) showProductWith(
+	w http.ResponseWriter, r *http.Request, u user, status int, id int64, refused *form,
+) (err error) {
 	page := productPage{}
-	if page.Product, err = catalog.New(u.db).Product(r.Context(), u.Tenant.ID, id); err != nil {
+	if page.Product, err = u.catalog().Product(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
-	if page.Stock, err = catalog.New(u.db).Inventory(r.Context(), u.Tenant.ID, id); err != nil {
+	if page.Stock, err = u.catalog().Inventory(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
-	last := tenancy.DayOf(time.Now(), u.Format.zone)
-	if page.Months, err = p.Reports.On(u.db).ProductMonths(r.Context(), *u.Tenant, id, last, productMonths); err != nil {
-		return err
+	if u.Can(people.ReadReports) {
+		last := tenancy.DayOf(time.Now(), u.Format.zone)
+		if page.Months, err = p.Reports.On(u.db).ProductMonths(r.Context(), *u.Tenant, id, last, productMonths); err != nil {
+			return err
+		}
+		page.Chart = monthsChart(id, page.Months, u.Format)
 	}
-	page.Chart = monthsChart(id, page.Months, u.Format)
 	number := pageNumber(r)
-	ledger, err := catalog.New(u.db).Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
+	ledger, err := u.catalog().Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
 		Page: paging.Page{Number: number, PerPage: ledgerPerPage},
 	})
 	if err != nil {
 		return err
 	}
 	page.Ledger, page.Pager = ledger.Items, newPager(r, number, ledgerPerPage, ledger.Total)
+	if u.Can(people.ChangeStock) {
+		warehouses, err := u.catalog().References(r.Context(), u.Tenant.ID, catalog.Warehouses, "",
+			paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
+		if err != nil {
+			return err
+		}
+		page.Adjust = stockForm{newStockForm(page.Product, page.Ledger), warehouses.Items}
+	}
+	if refused != nil {
+		page.Adjust.form = *refused
+		return p.show(w, status, "product", u, page)
+	}
 	return p.showList(w, r, "product", u, page.Pager, page)
 }
 
@@ -371,11 +448,11 @@ func readOrders(r *http.Request, f formatter) (ordersPage, sales.Filter) {
 func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
 	page, filter := readOrders(r, u.Format)
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	channels, err := sales.New(u.db).Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
+	channels, err := u.sales().Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
 	}
-	orders, err := sales.New(u.db).List(r.Context(), u.Tenant.ID, filter)
+	orders, err := u.sales().List(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
 	}
@@ -387,13 +464,13 @@ func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) err
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
 	page.Sums, page.IsWhole = addUp(page.Orders), page.Pager.Pages == 1
 	if !page.IsWhole && orders.Total <= maxSummed {
-		if page.Sums, err = sales.New(u.db).Sums(r.Context(), u.Tenant.ID, filter); err != nil {
+		if page.Sums, err = u.sales().Sums(r.Context(), u.Tenant.ID, filter); err != nil {
 			return err
 		}
 		page.IsWhole = true
 	}
 	if filter.ProductID != nil {
-		product, err := catalog.New(u.db).Product(r.Context(), u.Tenant.ID, *filter.ProductID)
+		product, err := u.catalog().Product(r.Context(), u.Tenant.ID, *filter.ProductID)
 		if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
 			return err
 		}
@@ -404,27 +481,28 @@ func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) err
 
 // exportOrders returns the handler that sends the list of orders as a file.
 func (p *Handler) exportOrders(format string) handler {
-	return func(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.withRecentPassword(people.DownloadNames, func(w http.ResponseWriter, r *http.Request, u user) error {
 		_, filter := readOrders(r, u.Format)
-		if u.Can(admin) {
+		withNames := u.Can(people.DownloadNames)
+		if withNames {
 			if err := p.logExport(r, u, "orders."+format, orderFilters...); err != nil {
 				return err
 			}
 		}
-		return p.Send(w, r, "orders", format, func(ctx context.Context) export.Sheet {
+		return p.sendList(w, r, u, "orders", format, func(ctx context.Context) export.Sheet {
 			return export.Orders(func(write func(sales.StoredOrder) error) error {
-				return sales.New(u.db).Walk(ctx, u.Tenant.ID, filter, write)
-			}, u.Can(admin)) // files with the names of all customers
+				return u.sales().Walk(ctx, u.Tenant.ID, filter, write)
+			}, withNames)
 		})
-	}
+	})
 }
 
 // exportOrderItems sends the items of the listed orders.
 func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u user) error {
 	_, filter := readOrders(r, u.Format)
-	return p.Send(w, r, "order_items", "csv", func(ctx context.Context) export.Sheet {
+	return p.sendList(w, r, u, "order_items", "csv", func(ctx context.Context) export.Sheet {
 		return export.ItemFile.List(func(write func(sales.OrderLine) error) error {
-			return sales.New(u.db).WalkLines(ctx, u.Tenant.ID, filter, write)
+			return u.sales().WalkLines(ctx, u.Tenant.ID, filter, write)
 		})
 	})
 }
@@ -432,9 +510,9 @@ func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u use
 // exportRefunds sends the refunds of the listed orders.
 func (p *Handler) exportRefunds(w http.ResponseWriter, r *http.Request, u user) error {
 	_, filter := readOrders(r, u.Format)
-	return p.Send(w, r, "refunds", "csv", func(ctx context.Context) export.Sheet {
+	return p.sendList(w, r, u, "refunds", "csv", func(ctx context.Context) export.Sheet {
 		return export.RefundFile.List(func(write func(sales.OrderRefund) error) error {
-			return sales.New(u.db).WalkRefunds(ctx, u.Tenant.ID, filter, write)
+			return u.sales().WalkRefunds(ctx, u.Tenant.ID, filter, write)
 		})
 	})
 }
@@ -489,11 +567,11 @@ func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) erro
 	if err != nil || strings.ToValidUTF8(number, "") != number || strings.ContainsRune(number, 0) {
 		return tenancy.ErrNotFound
 	}
-	order, err := sales.New(u.db).Order(r.Context(), u.Tenant.ID, number)
+	order, err := u.sales().Order(r.Context(), u.Tenant.ID, number)
 	if err != nil {
 		return err
 	}
-	channel, err := sales.New(u.db).Channel(r.Context(), u.Tenant.ID, order.Channel)
+	channel, err := u.sales().Channel(r.Context(), u.Tenant.ID, order.Channel)
 	if err != nil {
 		return err
 	}

@@ -28,11 +28,12 @@ var (
 type membersPage struct {
 	form    // the invitation
 	Members []people.Member
-	Links   []people.PendingLink // only for owners
+	Links   []people.PendingLink // that the user may revoke
+	Roles   []people.Role        // that the user may give
 }
 
 func (p *Handler) listMembers(w http.ResponseWriter, r *http.Request, u user) error {
-	defaults := url.Values{"role": {"viewer"}, "request": {rand.Text()}}
+	defaults := url.Values{"role": {string(people.Clerk)}, "request": {rand.Text()}}
 	return p.showMembers(w, r, u, http.StatusOK, form{Values: defaults})
 }
 
@@ -41,7 +42,8 @@ func (p *Handler) showMembers(w http.ResponseWriter, r *http.Request, u user, st
 	if page.Members, err = p.People.Members(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 		return err
 	}
-	if u.Can(owner) {
+	page.Roles = u.Role.Invited()
+	if u.Can(people.Invite) {
 		if page.Links, err = p.People.Links(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 			return err
 		}
@@ -65,6 +67,9 @@ func (p *Handler) inviteMember(w http.ResponseWriter, r *http.Request, u user) e
 	}
 	if len(f.Errors) > 0 {
 		return p.showMembers(w, r, u, http.StatusUnprocessableEntity, f)
+	}
+	if role := people.Role(f.Get("role")); role.Valid() && !slices.Contains(u.Role.Invited(), role) {
+		return errForbidden
 	}
 	if err := p.throttleLinks(r, u); err != nil {
 		return err
@@ -124,6 +129,7 @@ func LinkURL(base *url.URL, token people.Token) string {
 type memberPage struct {
 	form
 	people.Member
+	Roles    []people.Role
 	Change   string             // the submitted form: role or reset
 	Webhooks []webhooks.Webhook // that the member made, on the page that removes the member
 }

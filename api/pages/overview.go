@@ -188,7 +188,7 @@ func (p *Handler) showOverview(w http.ResponseWriter, r *http.Request, u user) e
 	if err != nil {
 		return err
 	}
-	channels, err := sales.New(u.db).Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
+	channels, err := u.sales().Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (p *Handler) showOverview(w http.ResponseWriter, r *http.Request, u user) e
 		filter := sales.Filter{
 			Channel: form.Channel, Status: "placed", Order: paging.Order{Descending: true}, Page: paging.Page{Number: 1, PerPage: 1},
 		}
-		last, err := sales.New(u.db).List(r.Context(), u.Tenant.ID, filter)
+		last, err := u.sales().List(r.Context(), u.Tenant.ID, filter)
 		if err != nil {
 			return err
 		}

@@ -78,11 +78,11 @@ func (p *Handler) confirmPassword(w http.ResponseWriter, r *http.Request, u *use
 	return err
 }
 
-// withRecentPassword asks members of that role and above for their password before a file with personal data is sent,
+// withRecentPassword asks members with that permission for their password before a file with personal data is sent,
 // unless they have entered it recently.
-func (p *Handler) withRecentPassword(role people.Role, h handler) handler {
+func (p *Handler) withRecentPassword(need people.Permission, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		if !u.Can(role) || !u.NeedsPassword() {
+		if !u.Can(need) || !u.NeedsPassword() {
 			return h(w, r, u)
 		}
 		redirect(w, r, u.path("/confirm?"+url.Values{"next": {r.URL.RequestURI()}}.Encode()))

@@ -13,14 +13,14 @@ import (
 // home redirects to the user's tenant, or shows a choice if there are several.
 func (p *Handler) home(w http.ResponseWriter, r *http.Request, u user) error {
 	if len(u.Tenants) == 1 {
-		redirect(w, r, "/settings/t/"+u.Tenants[0].Slug+"/overview")
+		redirect(w, r, "/settings/t/"+u.Tenants[0].Slug+homeOf(u.Tenants[0].Role))
 		return nil
 	}
 	return p.show(w, http.StatusOK, "tenants", u, u.Tenants)
 }
 
 func (p *Handler) showTenant(w http.ResponseWriter, r *http.Request, u user) error {
-	redirect(w, r, u.path("/overview"))
+	redirect(w, r, u.path(homeOf(u.Role)))
 	return nil
 }
 
@@ -81,4 +81,12 @@ func (p *Handler) signOut(w http.ResponseWriter, r *http.Request, _ user) error 
 	p.setSession(w, "")
 	redirect(w, r, "/settings/sign-in")
 	return nil
+}
+
+// homeOf returns the first page of a member.
+func homeOf(role people.Role) string {
+	if role.Allows(people.ReadReports) {
+		return "/overview"
+	}
+	return "/products"
 }

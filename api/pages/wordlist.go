@@ -79,7 +79,7 @@ var foreign = []string{
 	"The name must have at most %s characters.",
 	"The name must not contain control characters.",
 	"The e-mail address must be an e-mail address.",
-	"The role must be owner, admin or viewer.",
+	"The role must be owner, admin, viewer, accountant or clerk.",
 	"The password must have %s to %s characters.",
 	"The password must not be one of the most common passwords.",
 	"The new password must have %s to %s characters.",

@@ -149,6 +149,28 @@ func (s Sheet) Named(name func(string) string) Sheet {
 	return named
 }
 
+// Without returns the sheet without the columns of these names.
+func (s Sheet) Without(names ...string) Sheet {
+	left := Sheet{name: s.name, hasNames: s.hasNames}
+	var kept []int
+	for i, column := range s.columns {
+		if !slices.Contains(names, column) {
+			kept = append(kept, i)
+			left.columns, left.widths = append(left.columns, column), append(left.widths, s.widths[i])
+		}
+	}
+	left.rows = func(write func([]cell) error) error {
+		cells := make([]cell, len(kept))
+		return s.rows(func(row []cell) error {
+			for i, from := range kept {
+				cells[i] = row[from]
+			}
+			return write(cells)
+		})
+	}
+	return left
+}
+
 func newSheet[T any](name string, columns []column[T], rows Rows[T]) Sheet {
 	s := Sheet{name: name}
 	for _, c := range columns {
