@@ -191,10 +191,7 @@ func (p *Handler) routes() []route {
 		{"GET", t + "/customers.csv", people.Manage, limits.Export, p.exportCustomers("csv")},
 		{"GET", t + "/customers.xlsx", people.Manage, limits.Export, p.exportCustomers("xlsx")},
 		{"GET", t + "/customers/{id}", people.Manage, limits.Read, p.withCustomer(p.showCustomer)},
-		{
-			"GET", t + "/customers/{id}/data", people.Manage, limits.Export,
-			p.withRecentPassword(people.Manage, p.sendCustomer),
-		},
+		{"GET", t + "/customers/{id}/data", people.Manage, limits.Export, p.withRecentPassword(people.Manage, p.sendCustomer)},
 		{"GET", t + "/customers/{id}/erase", people.Manage, limits.Read, p.withCustomer(p.showErase)},
 		{"POST", t + "/customers/{id}/erase", people.Manage, limits.Bulk, p.withCustomer(p.eraseCustomer)},
 		{"GET", t + "/archive.zip", people.Manage, limits.Archive, p.withRecentPassword(people.Manage, p.sendArchive)},

@@ -197,7 +197,11 @@ func samples() map[string][]any {
 		},
 		"product": {productPage{}, productPage{
 			product, []catalog.WarehouseStock{{WarehouseName: hostile}},
-			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text}, {}}, pager{}, months, monthsChart(7, months, format),
+			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text, Member: text}, {}}, pager{}, months,
+			monthsChart(7, months, format), stockForm{invalid, []catalog.Reference{{ID: 3, Name: hostile}}},
+		}},
+		"product-edit": {editPage{Product: catalog.Product{Name: "Lamp"}}, editPage{
+			invalid, product, url.Values{"name": {hostile}, "status": {"draft"}, "upc": {hostile}},
 		}},
 		"orders": {
 			ordersPage{}, ordersPage{IsFiltered: true, Search: hostile},
@@ -243,7 +247,7 @@ func samples() map[string][]any {
 		"member-remove": {memberPage{}, memberPage{
 			form: invalid, Member: member, Change: "remove", Webhooks: []webhooks.Webhook{hook},
 		}},
-		"members":          {membersPage{}, membersPage{invalid, []people.Member{member, {}}, pending}},
+		"members":          {membersPage{}, membersPage{invalid, []people.Member{member, {}}, pending, people.Roles}},
 		"password":         {form{}, invalid},
 		"password-changed": {nil},
 		"sign-in":          {form{}, invalid},
@@ -270,7 +274,7 @@ func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 	p := &Handler{templates: parseTemplates()}
 	p.BaseURL = &url.URL{Scheme: "https", Host: "shop.example.com"}
 	users := map[string]user{"anonymous": {Format: visitorFormat(httptest.NewRequest("GET", "/", nil))}}
-	for _, role := range []people.Role{people.Viewer, people.Admin, people.Owner} {
+	for _, role := range people.Roles {
 		users[string(role)] = user{Format: sampleFormat(), Session: people.Session{
 			UserID: 1, Email: hostile, Role: role, ConfirmedAt: time.Now(),
 			Tenants: []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: role}, {TenantID: 2}},
