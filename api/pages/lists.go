@@ -123,6 +123,55 @@ type productsPage struct {
 	Products       []catalog.Product
 	Pager          pager
 	IsFiltered     bool
+	IsLow          bool // the list has only products at their reorder point or below, and no other filter
+	Chips          []filterChip
+}
+
+// filterChip is a filter that the form of a list does not have, such as the tag that a product's page leads to.
+type filterChip struct {
+	Name, Value string // the parameter
+	Text        string
+	Without     string // the URL without the filter
+}
+
+// productFilters are the references by which links filter products.
+var productFilters = []struct {
+	name string
+	kind catalog.Kind
+	of   func(*catalog.Filter) **int64
+	text string
+}{
+	{"warehouse", catalog.Warehouses, func(f *catalog.Filter) **int64 { return &f.WarehouseID }, mark("Warehouse: %s")},
+	{"seller", catalog.Sellers, func(f *catalog.Filter) **int64 { return &f.SellerID }, mark("Seller: %s")},
+}
+
+// addChips names the filters that the form does not have.
+func (p *productsPage) addChips(r *http.Request, u user, filter catalog.Filter) error {
+	add := func(name, text string) {
+		values := maps.Clone(r.Form)
+		values.Del(name)
+		values.Del("page")
+		p.Chips = append(p.Chips, filterChip{name, r.FormValue(name), text, "?" + values.Encode()})
+	}
+	for _, f := range productFilters {
+		id := *f.of(&filter)
+		if id == nil {
+			continue
+		}
+		found, err := u.catalog().ReferencesByID(r.Context(), u.Tenant.ID, f.kind, []int64{*id})
+		if err != nil {
+			return err
+		}
+		name := strconv.FormatInt(*id, 10)
+		for _, reference := range found {
+			name = reference.Name
+		}
+		add(f.name, u.T(f.text, name))
+	}
+	if filter.Tag != "" {
+		add("tag", u.T("Tag: %s", filter.Tag))
+	}
+	return nil
 }
 
 // productSorts are the values of the parameter sort. The first is the default.
@@ -143,7 +192,15 @@ func readProducts(r *http.Request) (productsPage, catalog.Filter) {
 	if id, err := strconv.ParseInt(r.FormValue("category"), 10, 64); err == nil {
 		filter.CategoryID, page.CategoryID = &id, id
 	}
-	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil
+	for _, f := range productFilters {
+		if id, err := strconv.ParseInt(r.FormValue(f.name), 10, 64); err == nil {
+			*f.of(&filter) = &id
+		}
+	}
+	filter.Tag = filterText(r, "tag")
+	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil || filter.WarehouseID != nil ||
+		filter.SellerID != nil || filter.Tag != ""
+	page.IsLow = r.FormValue("stock") == "low"
 	return page, filter
 }
 
@@ -156,7 +213,15 @@ func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) e
 	if err != nil {
 		return err
 	}
-	products, err := u.catalog().List(r.Context(), u.Tenant.ID, filter)
+	var products catalog.Products
+	if page.IsLow {
+		products, err = u.catalog().Low(r.Context(), u.Tenant.ID, filter.Page)
+	} else {
+		products, err = u.catalog().List(r.Context(), u.Tenant.ID, filter)
+	}
+	if err == nil {
+		err = page.addChips(r, u, filter)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -262,6 +263,45 @@ func TestAnEditKeepsTheCostThatItCannotSee(t *testing.T) {
 		values.Set(field, text)
 		s.post(t, admin, page+"/edit", values, http.StatusUnprocessableEntity)
 	}
+}
+
+// The page of a product leads to the products that have something in common with it.
+func TestProductsAreFilteredByLinks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	cookie, product := s.mustVisitor(t, "vera", people.Viewer), s.mustSecrets(t)
+	store, by := catalog.New(s.Database.DB), catalog.Actor{Tenant: s.a.ID}
+	seller, err := store.CreateReference(t.Context(), s.a.ID, catalog.Sellers, catalog.Value("Moor & Sons"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Patch(t.Context(), by, product, nil, catalog.Changes{
+		SellerID: catalog.Value(seller.ID), Tags: catalog.Value([]string{"red & blue"}), Name: catalog.Value("Reading lamp"),
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	other, err := store.Create(t.Context(), by, catalog.Changes{
+		SKU: catalog.Value("OTHER"), Name: catalog.Value("Other thing"), Price: catalog.Value(money.Cents(100)),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := s.get(t, cookie, s.path(fmt.Sprint("/products/", product)), http.StatusOK).body
+	for pattern, both := range map[string]bool{"Moor &amp; Sons": false, "red &amp; blue": false, "Lamps L-": false, "Main": true} {
+		page := s.get(t, cookie, link(t, body, pattern), http.StatusOK, "Reading lamp").body
+		if strings.Contains(page, "Other thing") != both {
+			t.Errorf("the link %s leads to a list with the other product: %v", pattern, !both)
+		}
+	}
+	low := s.get(t, cookie, s.path("/products?stock=low"), http.StatusOK, "Reading lamp").body
+	if strings.Contains(low, "Other thing") || strings.Contains(low, "products.csv") {
+		t.Error("the list of low stock has other products, or offers files of all products")
+	}
+	reorder := catalog.Changes{ReorderPoint: catalog.Value(int64(1))}
+	if _, err := store.Patch(t.Context(), by, other.ID, nil, reorder, nil); err != nil {
+		t.Fatal(err)
+	}
+	mustHave(t, plain(s.get(t, cookie, s.path("/products?stock=low"), http.StatusOK).body), "2 products.", "Other thing")
 }
 
 func TestAdminsInviteClerksAndAccountants(t *testing.T) {

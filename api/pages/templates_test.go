@@ -189,8 +189,9 @@ func samples() map[string][]any {
 		},
 		"overview": {overviewPage{Format: format, Empty: true}, overviewPage{Format: format}, overview},
 		"products": {
-			productsPage{}, productsPage{IsFiltered: true},
+			productsPage{}, productsPage{IsFiltered: true}, productsPage{IsLow: true},
 			productsPage{
+				Chips:  []filterChip{{"tag", hostile, hostile, "?tag=x"}},
 				Search: hostile, Status: hostile, Sort: hostile, Categories: []catalog.Reference{{Name: hostile}},
 				Products: []catalog.Product{product, {}}, Pager: pager{2, 3, 150, "?page=1", "?page=3", "?page=1", "?page=3", hostile},
 			},
