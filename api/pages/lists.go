@@ -364,7 +364,11 @@ func (p *Handler) showProductWith(
 		page.Adjust = stockForm{newStockForm(page.Product, page.Ledger), warehouses.Items}
 	}
 	if refused != nil {
-		page.Adjust.form = *refused
+		// Relative links would lead away from the path of the form, and those of the pager would have its fields.
+		page.Adjust.form, page.Pager = *refused, pager{}
+		for i := range page.Chart.Points {
+			page.Chart.Points[i].Link = ""
+		}
 		return p.show(w, status, "product", u, page)
 	}
 	return p.showList(w, r, "product", u, page.Pager, page)

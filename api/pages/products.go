@@ -218,7 +218,7 @@ func (p *Handler) editProduct(w http.ResponseWriter, r *http.Request, u user) er
 	}
 	stored := productValues(page.Product, u)
 	for field := range stored {
-		page.Set(field, strings.TrimSpace(page.Get(field)))
+		page.Set(field, canonical(field, strings.TrimSpace(page.Get(field))))
 	}
 	version := versionOf(stored)
 	changes, fields := page.changes(u, stored)
@@ -274,7 +274,7 @@ func (p *Handler) patchProduct(
 // changes returns the fields that the form changes, and their names.
 func (p editPage) changes(u user, stored url.Values) (c catalog.Changes, fields []string) {
 	for field := range stored {
-		if p.Get(field) != stored.Get(field) {
+		if p.Get(field) != canonical(field, stored.Get(field)) { // a stored tag can have a comma
 			fields = append(fields, field)
 		}
 	}
@@ -302,14 +302,42 @@ func (p editPage) changes(u user, stored url.Values) (c catalog.Changes, fields 
 		case "bin_location":
 			c.BinLocation = catalog.Field[string]{Set: true, Null: text == "", Value: text}
 		case "tags":
-			tags := strings.Split(text, ",")
-			c.Tags = catalog.Value(slices.DeleteFunc(tags, func(t string) bool { return strings.TrimSpace(t) == "" }))
+			c.Tags = catalog.Value(splitTags(text))
 		}
 		if problem {
 			p.Errors[field] = u.T(fieldTexts[field])
 		}
 	}
 	return c, fields
+}
+
+// canonical returns a value as productValues writes it, so that 5 and 5.00 are the same price. It returns invalid ones
+// unchanged.
+func canonical(field, text string) string {
+	switch field {
+	case "price", "cost":
+		if amount, problem := amountField(text); !problem && !amount.Null {
+			return amount.Value.String()
+		}
+	case "reorder_point":
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+	case "tags":
+		return strings.Join(splitTags(text), ", ")
+	}
+	return text
+}
+
+// splitTags returns the tags of a text that separates them with commas.
+func splitTags(text string) []string {
+	tags := []string{}
+	for tag := range strings.SplitSeq(text, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }
 
 // amountField reads an amount as people write it: with a point or a comma before one or two digits. An empty text is no

@@ -244,7 +244,7 @@ func TestAnEditKeepsTheCostThatItCannotSee(t *testing.T) {
 		t.Errorf("the product is %s, want %s", got, want)
 	}
 	log := s.get(t, admin, s.path("/audit?act=product."), http.StatusOK).body
-	mustHave(t, plain(log), s.email("clara"), "Changed a product", "bin_location, price, tags")
+	mustHave(t, plain(log), "clara", "Changed a product", "bin_location, price, tags")
 	conflict := s.post(t, admin, page+"/edit", before, http.StatusUnprocessableEntity, "Someone has changed this product",
 		"Stored now: 99.50", "Stored now: red, blue").body
 	if got := stored(); !strings.Contains(got, "|432107|") {
@@ -322,7 +322,7 @@ func TestAdminsInviteClerksAndAccountants(t *testing.T) {
 	s.post(t, admin, s.path("/members"), invite("clerk", "clerk"), http.StatusOK, "/settings/link/")
 	s.post(t, owner, s.path("/members"), invite("boss", "owner"), http.StatusOK, "/settings/link/")
 	pending := s.get(t, admin, s.path("/members"), http.StatusOK).body
-	if !strings.Contains(plain(pending), "clerk@") || strings.Contains(plain(pending), "boss@") {
+	if !strings.Contains(pending, s.email("clerk")) || strings.Contains(pending, s.email("boss")) {
 		t.Error("an admin does not see only the invitations of clerks and accountants")
 	}
 }

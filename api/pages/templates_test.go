@@ -96,7 +96,8 @@ func samples() map[string][]any {
 	text, amount := new(hostile), new(money.Cents(5))
 	product := catalog.Product{
 		ID: 7, SKU: hostile, Name: hostile, Status: "active", Cost: amount, ReorderPoint: new(int32(3)), UPC: text,
-		CategoryName: text, SellerName: text, Tags: []string{hostile}, Images: []catalog.Image{{File: hostile + ".jpg", Width: 500}},
+		CategoryID: new(int64(3)), CategoryName: text, SellerID: new(int64(4)), SellerName: text, Tags: []string{hostile},
+		Images: []catalog.Image{{File: hostile + ".jpg", Width: 500}},
 	}
 	order := sales.StoredOrder{
 		Number: hostile, Channel: hostile, CustomerNumber: text, CustomerName: text, CustomerEmail: text, CancelledAt: &now,
@@ -201,7 +202,7 @@ func samples() map[string][]any {
 			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text, Member: text}, {}}, pager{}, months,
 			monthsChart(7, months, format), stockForm{invalid, []catalog.Reference{{ID: 3, Name: hostile}}},
 		}},
-		"product-edit": {editPage{Product: catalog.Product{Name: "Lamp"}}, editPage{
+		"product-edit": {editPage{}, editPage{
 			invalid, product, url.Values{"name": {hostile}, "status": {"draft"}, "upc": {hostile}},
 		}},
 		"orders": {
