@@ -86,7 +86,8 @@ var options = map[string][]option{
 		{"0", "0 hours (revoke immediately)", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
 	},
 	"role": {
-		{"clerk", "Clerk", "See and change products and stock, and see orders. No costs, margins, reports or e-mail addresses."},
+		{"clerk", "Clerk",
+			"See and change products and stock, and see orders. No costs, margins, reports or e-mail addresses."},
 		{"accountant", "Accountant",
 			"See and download reports, orders with names of customers, and products with their costs. Change nothing."},
 		{"viewer", "Viewer",

@@ -235,7 +235,8 @@ func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) e
 	return p.showList(w, r, "products", u, page.Pager, page)
 }
 
-// onlyWithBarcode returns the id of the only product that a search found, if the search is its barcode or its SKU, or 0.
+// onlyWithBarcode returns the id of the only product that a search found, if the search is its barcode or its SKU. It
+// returns 0 otherwise.
 func onlyWithBarcode(search string, found catalog.Products) int64 {
 	if len(found.Items) != 1 || found.Total != 1 || search == "" {
 		return 0

@@ -94,7 +94,9 @@ func newSite(t testing.TB, base string) *site {
 		Network:  func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		SignedIn: func(*http.Request, tenancy.ID) {},
 		Decided:  func(*http.Request, ratelimit.Decision) {},
-		Send: func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error {
+		Send: func(
+			w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet,
+		) error {
 			w.Header().Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
 			if format == "csv" {
 				return export.CSV(w, list(r.Context()))

@@ -1,7 +1,8 @@
 // Package pages serves the pages under /settings, where users sign in and see and manage what belongs to their
 // tenants: sales, products, orders, customers, imports, change plans, webhooks, API keys, members and the audit log.
 //
-// One table lists every route with the permission that it requires. The URL of a tenant's page contains the tenant's slug.
+// One table lists every route with the permission that it requires. The URL of a tenant's page contains the tenant's
+// slug.
 // Users who are not members get the same 404 as for a tenant that does not exist. All pages work without JavaScript:
 // the only script copies text, clears secrets when the page is left, shows progress, uploads dropped files and has keys of
 // the keyboard. Pages contain no inline scripts or styles, so the Content-Security-Policy allows only files of this

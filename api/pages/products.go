@@ -121,8 +121,8 @@ func (p *Handler) adjustStock(w http.ResponseWriter, r *http.Request, u user) er
 	return catalog.ErrPrecondition
 }
 
-// tryAdjustment changes the stock if it is as it was read here, so that the same form cannot have changed it in between.
-// A count is valid only for the stock that the person saw.
+// tryAdjustment changes the stock if it is as it was read here, so that the same form cannot have changed it in
+// between. A count is valid only for the stock that the person saw.
 func (p *Handler) tryAdjustment(
 	ctx context.Context, u user, id int64, request catalog.AdjustRequest, expected, seen int64, f form,
 ) (done bool, err error) {
@@ -144,7 +144,8 @@ func (p *Handler) tryAdjustment(
 		return true, nil
 	}
 	if request.Type.Value == "set" && int64(product.Quantity) != expected {
-		f.Errors[""] = u.T("The stock has changed from %s to %s since you opened the page. Count again, or save again if your count is right.",
+		f.Errors[""] = u.T("The stock has changed from %s to %s since you opened the page. "+
+			"Count again, or save again if your count is right.",
 			u.Format.Count(expected), u.Format.Integer(product.Quantity))
 		f.Set("expected", strconv.FormatInt(int64(product.Quantity), 10))
 		return false, nil
@@ -229,7 +230,8 @@ func (p *Handler) editProduct(w http.ResponseWriter, r *http.Request, u user) er
 		return nil
 	case page.Get("version") != version:
 		page.Stored = stored
-		page.Errors[""] = u.T("Someone has changed this product since you opened the page. Compare the values below and save again.")
+		page.Errors[""] = u.T("Someone has changed this product since you opened the page. " +
+			"Compare the values below and save again.")
 		page.Set("version", version)
 	default:
 		err := p.patchProduct(r, u, page.Product.ID, version, changes, fields)

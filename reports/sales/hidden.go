@@ -8,8 +8,8 @@ type Hidden struct {
 	Emails bool // of customers, also if they are the sender's ids or names
 }
 
-// Hiding returns a store whose orders and items have no costs or no e-mail addresses of customers, and whose searches do
-// not find what it hides.
+// Hiding returns a store whose orders and items have no costs or no e-mail addresses of customers, and whose searches
+// do not find what it hides.
 func (s *Store) Hiding(h Hidden) *Store { return &Store{s.db, s.by, h} }
 
 // hide removes what the store must not show from orders.

@@ -136,8 +136,8 @@ func (s *Store) Links(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) 
 	return found, tenancy.Wrap(err, "list links")
 }
 
-// EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound if there is none that Links returns to the
-// actor.
+// EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound if there is none that Links returns to
+// the actor.
 func (s *Store) EndLink(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
 	return s.endLinks(ctx, tenant, by, `select * from end_link($1, $2)`, by.Session, id)
 }
