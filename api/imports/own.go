@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/reports/export"
 )
 
@@ -139,6 +140,19 @@ func (s *source) ownByHeader() *format {
 		}
 	}
 	return nil
+}
+
+// useOwnTexts gives the columns of a workbook of ours that has them in words the names of the API. A file of others may have
+// such words too, but products of ours have an id.
+func (s *source) useOwnTexts() {
+	if s.table.Sheets() == nil {
+		return
+	}
+	header := s.Header
+	s.Header = words.OwnHeader(header)
+	if f := s.ownByHeader(); f == nil || f.kind == Product && !slices.Contains(s.Header, "id") {
+		s.Header = header
+	}
 }
 
 // checkOwn returns an error if our files do not fit together.
