@@ -143,14 +143,15 @@ func (s *source) ownByHeader() *format {
 }
 
 // useOwnTexts gives the columns of a workbook of ours that has them in words the names of the API. A file of others may have
-// such words too, but products of ours have an id.
+// such words too, but exported products have a status and a condition.
 func (s *source) useOwnTexts() {
 	if s.table.Sheets() == nil {
 		return
 	}
 	header := s.Header
 	s.Header = words.OwnHeader(header)
-	if f := s.ownByHeader(); f == nil || f.kind == Product && !slices.Contains(s.Header, "id") {
+	f := s.ownByHeader()
+	if f == nil || f.kind == Product && !(slices.Contains(s.Header, "status") && slices.Contains(s.Header, "condition")) {
 		s.Header = header
 	}
 }

@@ -95,18 +95,26 @@ type questionText struct {
 // questionTexts are in the order of the page: what decides about other questions comes first.
 var questionTexts = []questionText{
 	{"charset", mark("Which line has the right letters?"), []option{
-		{"windows-1252", mark("Western European"), "Windows-1252"}, {"windows-1250", mark("Central European"), "Windows-1250"},
+		{"windows-1252", mark("Western European"), "Windows-1252"},
+		{"windows-1250", mark("Central European"), "Windows-1250"},
 		{"windows-1251", mark("Cyrillic"), "Windows-1251"}, {"windows-1253", mark("Greek"), "Windows-1253"},
 		{"windows-1254", mark("Turkish"), "Windows-1254"}, {"windows-1257", mark("Baltic"), "Windows-1257"},
-		{"shift_jis", mark("Japanese"), "Shift JIS"}, {"euc-jp", mark("Japanese"), "EUC-JP"}, {"gbk", mark("Simplified Chinese"), "GBK"},
-		{"big5", mark("Traditional Chinese"), "Big5"}, {"euc-kr", mark("Korean"), "EUC-KR"}, {"koi8-r", mark("Russian"), "KOI8-R"},
+		{"shift_jis", mark("Japanese"), "Shift JIS"},
+		{"euc-jp", mark("Japanese"), "EUC-JP"},
+		{"gbk", mark("Simplified Chinese"), "GBK"},
+		{"big5", mark("Traditional Chinese"), "Big5"},
+		{"euc-kr", mark("Korean"), "EUC-KR"}, {"koi8-r", mark("Russian"), "KOI8-R"},
 		{"iso-8859-2", mark("Central European"), "ISO 8859-2"}, {"iso-8859-5", mark("Cyrillic"), "ISO 8859-5"},
 		{"iso-8859-7", mark("Greek"), "ISO 8859-7"}, {"macintosh", mark("Western European"), "Macintosh"},
 	}},
 	{"mapping", mark("What does each column mean?"), nil},
-	{"date_order", mark("How are dates written?"), []option{{"dmy", mark("Day, month, year"), ""}, {"mdy", mark("Month, day, year"), ""}}},
+	{"date_order", mark("How are dates written?"), []option{
+		{"dmy", mark("Day, month, year"), ""},
+		{"mdy", mark("Month, day, year"), ""},
+	}},
 	{"decimal", mark("How are numbers written?"), []option{
-		{",", mark("With a decimal comma, as in 1.234,50"), ""}, {".", mark("With a decimal point, as in 1,234.50"), ""},
+		{",", mark("With a decimal comma, as in 1.234,50"), ""},
+		{".", mark("With a decimal point, as in 1,234.50"), ""},
 	}},
 	{"statuses", mark("What does each status of an order mean?"), []option{
 		{"sale", mark("A sale"), ""}, {"unpaid", mark("A sale that is not paid yet"), ""},
@@ -121,19 +129,28 @@ var questionTexts = []questionText{
 		{"last", mark("One product: the last row counts"), ""}, {"refuse", mark("A mistake: refuse these rows"), ""},
 	}},
 	{"refunds", mark("What should happen to returns without an order?"), []option{
-		{"attach", mark("Refund the last earlier order of the same product, and of the same customer if the row names one"), ""},
+		{"attach", mark("Refund the last earlier order of the same product, " +
+			"and of the same customer if the row names one"), ""},
 		{"leave_out", mark("Leave them out"), ""},
 	}},
-	{"tax_included", mark("Do the prices include tax?"), []option{{"yes", mark("Yes, with tax"), ""}, {"no", mark("No, without tax"), ""}}},
-	{"cost", mark("What is the cost of?"), []option{{"unit", mark("One unit"), ""}, {"line", mark("All units of the row together"), ""}}},
+	{"tax_included", mark("Do the prices include tax?"), []option{
+		{"yes", mark("Yes, with tax"), ""},
+		{"no", mark("No, without tax"), ""},
+	}},
+	{"cost", mark("What is the cost of?"), []option{
+		{"unit", mark("One unit"), ""},
+		{"line", mark("All units of the row together"), ""},
+	}},
 	{"discount", mark("What are the discounts?"), []option{
 		{"amount", mark("Amounts of money"), ""}, {"percent", mark("Parts of the price: 0.2 is 20 %%"), ""},
 	}},
 	{"total", mark("Is the discount already taken off the total of the row?"), []option{
-		{"before_discount", mark("No, the discount still comes off"), ""}, {"after_discount", mark("Yes, the total is what was paid"), ""},
+		{"before_discount", mark("No, the discount still comes off"), ""},
+		{"after_discount", mark("Yes, the total is what was paid"), ""},
 	}},
 	{"tax", mark("What is the tax of?"), []option{
-		{"order", mark("The order: each row repeats it"), ""}, {"row", mark("The row: the taxes of the rows add up"), ""},
+		{"order", mark("The order: each row repeats it"), ""},
+		{"row", mark("The row: the taxes of the rows add up"), ""},
 	}},
 	{"rounding", mark("What should happen to amounts with more than two decimals?"), []option{
 		{"round", mark("Round them"), ""}, {"refuse", mark("Refuse these rows"), ""},
@@ -268,7 +285,8 @@ func (f formatter) readingPart(text string) string {
 		if groups == nil {
 			continue
 		}
-		values, isReason := []any{}, strings.Contains(known.text, "is not imported") || strings.Contains(known.text, "is refused")
+		isReason := strings.HasSuffix(known.text, "is not imported: %s") || strings.HasSuffix(known.text, "is refused: %s")
+		values := []any{}
 		for i, value := range groups[1:] {
 			switch isLast := i == len(groups)-2; {
 			case isReason && isLast:
@@ -403,8 +421,8 @@ func (p *importPage) columns(f formatter) (all []importColumns) {
 	return all
 }
 
-// lackingText says which fields a spreadsheet also needs, or returns "". Of each list, one field is enough. of is a field
-// that makes it one of orders.
+// lackingText says which fields a spreadsheet also needs, or returns "". Of each list, one field is enough. of is a
+// field that makes it one of orders.
 func (f formatter) lackingText(needs [][]string, of string) string {
 	var all string
 	for _, fields := range needs {
