@@ -142,8 +142,8 @@ func (s *source) ownByHeader() *format {
 	return nil
 }
 
-// useOwnTexts gives the columns of a workbook of ours that has them in words the names of the API. A file of others may have
-// such words too, but exported products have a status and a condition.
+// useOwnTexts gives the columns of a workbook of ours that has them in words the names of the API. A file of others may
+// have such words too, but exported products have a status and a condition.
 func (s *source) useOwnTexts() {
 	if s.table.Sheets() == nil {
 		return
