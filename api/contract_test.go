@@ -26,6 +26,8 @@ import (
 	"github.com/pb33f/libopenapi-validator/responses"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/storeroom/storeroom/keys"
 )
 
 // contract is the document with closed responses, read once for all tests.
@@ -277,7 +279,7 @@ func TestOperationsListTheirHeaders(t *testing.T) {
 			{
 				"Idempotency-Key", "409",
 				method == "POST" && path != testWebhook &&
-					strings.HasSuffix(o.Extensions.GetOrZero("x-permission").Value, ":write"),
+					writes(keys.Permission(o.Extensions.GetOrZero("x-permission").Value)),
 			},
 			{"If-Match", "412", tagged},
 			{"If-None-Match", unlessMatched, tagged},

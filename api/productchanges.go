@@ -24,31 +24,42 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	filter, text, err := body.productFilter(r)
+	create, products, err := s.readChange(r, body)
 	if err != nil {
 		return err
+	}
+	id, err := create(r)
+	if err != nil {
+		return err
+	}
+	return s.answerPlan(w, r, id, products, http.StatusCreated)
+}
+
+// readChange takes a filter and a change of its products. It returns the number of the products, and a function that
+// creates the plan.
+func (s *Server) readChange(r *http.Request, body *object) (
+	create func(*http.Request) (int64, error), products int64, err error,
+) {
+	filter, text, err := body.productFilter(r)
+	if err != nil {
+		return nil, 0, err
 	}
 	change := body.change()
 	body.rejectUnknown()
 	if err := s.checkSet(r, body, change); err != nil {
-		return err
+		return nil, 0, err
 	}
 	if err := body.errs.Err(); err != nil {
-		return err
+		return nil, 0, err
 	}
 	first := filter
 	first.Page = paging.Page{Number: 1, PerPage: 1}
 	list, err := s.catalog(r).List(r.Context(), tenant(r), first)
-	if err != nil {
-		return err
-	}
 	title := shorten(change.String(), 200) + " (" + shorten(text, 200) + ")"
 	title = strings.ToUpper(title[:1]) + title[1:]
-	id, err := s.changes(r).Create(r.Context(), tenant(r), s.keyActor(r), title, filter, change)
-	if err != nil {
-		return err
-	}
-	return s.answerPlan(w, r, id, list.Total, http.StatusCreated)
+	return func(r *http.Request) (int64, error) {
+		return s.changes(r).Create(r.Context(), tenant(r), s.keyActor(r), title, filter, change)
+	}, list.Total, err
 }
 
 // checkSet adds the errors of the values that a change sets to those of the body.

@@ -2745,6 +2745,7 @@ const (
 	MeKeyPermissionImportsWrite   MeKeyPermission = "imports:write"
 	MeKeyPermissionWebhooksRead   MeKeyPermission = "webhooks:read"
 	MeKeyPermissionWebhooksWrite  MeKeyPermission = "webhooks:write"
+	MeKeyPermissionPlansPropose   MeKeyPermission = "plans:propose"
 )
 
 // MeRateLimit: The values of the rate-limit headers of this response.

@@ -2533,7 +2533,7 @@ class MeKey(Object):
     """Null if the key never expires."""
 
 # A later release can add values.
-MeKeyPermission = Literal["products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read", "customers:write", "usage:read", "imports:read", "imports:write", "webhooks:read", "webhooks:write"] | str
+MeKeyPermission = Literal["products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read", "customers:write", "usage:read", "imports:read", "imports:write", "webhooks:read", "webhooks:write", "plans:propose"] | str
 
 
 class MeRateLimit(Object):

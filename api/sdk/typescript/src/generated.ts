@@ -2275,7 +2275,7 @@ export interface MeKey {
   expires_at: string | null;
 }
 
-export type MeKeyPermission = "products:read" | "products:write" | "inventory:write" | "reports:read" | "orders:read" | "orders:write" | "customers:read" | "customers:write" | "usage:read" | "imports:read" | "imports:write" | "webhooks:read" | "webhooks:write" | (string & {});
+export type MeKeyPermission = "products:read" | "products:write" | "inventory:write" | "reports:read" | "orders:read" | "orders:write" | "customers:read" | "customers:write" | "usage:read" | "imports:read" | "imports:write" | "webhooks:read" | "webhooks:write" | "plans:propose" | (string & {});
 
 /** The values of the rate-limit headers of this response. */
 export interface MeRateLimit {
