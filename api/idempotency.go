@@ -22,11 +22,13 @@ import (
 // idempotent reports whether a route accepts an Idempotency-Key: every POST that
 // writes does, except the test of a webhook, which must hold no connection while it waits for the receiver.
 func (r route) idempotent() bool {
-	return r.method == http.MethodPost && writes(r.permission) && r.class() != limits.Feed
+	return r.method == http.MethodPost && mayWrite(r.permission) && r.class() != limits.Feed
 }
 
-// writes reports whether requests with a permission write.
-func writes(p keys.Permission) bool { return strings.HasSuffix(string(p), ":write") || p == keys.PlansPropose }
+// mayWrite reports whether requests with a permission write.
+func mayWrite(p keys.Permission) bool {
+	return strings.HasSuffix(string(p), ":write") || p == keys.PlansPropose
+}
 
 // once runs a handler under the request's Idempotency-Key, if it has one. The work and the stored response are one
 // transaction, which is repeated after a deadlock; a duplicate gets the stored response.

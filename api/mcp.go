@@ -50,7 +50,7 @@ type tool struct {
 }
 
 // newMCP returns the handler of MCP. Permissions are checked when a tool is called; the list has those of the key.
-func (s *Server) newMCP() http.Handler {
+func (s *Server) newMCP(tools []tool) http.Handler {
 	server := mcp.NewServer(&mcp.Implementation{Name: "storeroom", Title: "Storeroom", Version: s.Version}, &mcp.ServerOptions{
 		Instructions:              mcpInstructions,
 		SupportedProtocolVersions: mcpVersions,
@@ -64,17 +64,13 @@ func (s *Server) newMCP() http.Handler {
 	for _, t := range tools {
 		server.AddTool(&mcp.Tool{
 			Name: t.name, Description: t.description,
-			InputSchema: json.RawMessage(`{"type":"object","properties":{` + t.arguments + `},"required":[` + t.required +
-				`],"additionalProperties":false}`),
-			Annotations: &mcp.ToolAnnotations{
-				ReadOnlyHint: t.class.Reads(), DestructiveHint: new(false), OpenWorldHint: new(false),
-			},
+			InputSchema: t.schema(), Annotations: t.hints(),
 		}, func(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return toolResult(s.callTool(stateIn(ctx).mcp, t, call.Params.Arguments))
 		})
 	}
 	addGuides(server)
-	server.AddReceivingMiddleware(guardMCP)
+	server.AddReceivingMiddleware(guardMCP(tools))
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		// A proxy on the same machine forwards other hosts. A page of another site that reaches this address has no key.
@@ -82,29 +78,49 @@ func (s *Server) newMCP() http.Handler {
 	})
 }
 
+// schema returns the JSON schema of the arguments. It need not forbid others, because an error names them.
+func (t tool) schema() json.RawMessage {
+	schema := `{"type":"object","properties":{` + t.arguments + `}`
+	if t.required != "" {
+		schema += `,"required":[` + t.required + `]`
+	}
+	return json.RawMessage(schema + `}`)
+}
+
+// hints returns what a client shows about a tool. Only a tool that writes can destroy something; ours propose.
+func (t tool) hints() *mcp.ToolAnnotations {
+	hints := &mcp.ToolAnnotations{ReadOnlyHint: t.class.Reads(), OpenWorldHint: new(false)}
+	if !hints.ReadOnlyHint {
+		hints.DestructiveHint = new(false)
+	}
+	return hints
+}
+
 func stateIn(ctx context.Context) *requestState { return ctx.Value(stateKey{}).(*requestState) }
 
 // guardMCP returns a panic as an error, because recoverPanic handles only the goroutine of the request. It hides the
 // tools that the key may not call, and refuses the only method whose response would have no end.
-func guardMCP(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
-		state := stateIn(ctx)
-		defer func() {
-			if cause := recover(); cause != nil {
-				result, err = nil, state.failTool(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+func guardMCP(tools []tool) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+			state := stateIn(ctx)
+			defer func() {
+				if cause := recover(); cause != nil {
+					result, err = nil, state.failTool(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+				}
+			}()
+			if method == "subscriptions/listen" {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Nothing can be subscribed to."}
 			}
-		}()
-		if method == "subscriptions/listen" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Nothing can be subscribed to."}
+			result, err = next(ctx, method, req)
+			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+				list.Tools = slices.DeleteFunc(list.Tools, func(listed *mcp.Tool) bool {
+					i := slices.IndexFunc(tools, func(t tool) bool { return t.name == listed.Name })
+					return checkPermission(state.principal, tools[i].permission) != nil
+				})
+			}
+			return result, err
 		}
-		result, err = next(ctx, method, req)
-		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-			list.Tools = slices.DeleteFunc(list.Tools, func(listed *mcp.Tool) bool {
-				i := slices.IndexFunc(tools, func(t tool) bool { return t.name == listed.Name })
-				return checkPermission(state.principal, tools[i].permission) != nil
-			})
-		}
-		return result, err
 	}
 }
 

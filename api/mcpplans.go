@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -229,6 +230,11 @@ func (s *Server) createOnce(
 		}
 		return writeJSON(w, http.StatusCreated, id)
 	})(recorded, keyed)
+	if errors.Is(err, idempotency.ErrReused) {
+		return 0, &apiError{code: IdempotencyKeyReused, cause: err, details: tenancy.InvalidError{
+			"idempotency_key": {"was used with another tool or other arguments"},
+		}}
+	}
 	if err == nil {
 		err = json.NewDecoder(io.LimitReader(&recorded.body, maxLine)).Decode(&id)
 	}

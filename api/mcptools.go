@@ -20,10 +20,12 @@ import (
 
 // Arguments that several tools have.
 const (
-	pageArguments = `,"page":{"type":"integer"},"per_page":{"type":"integer","maximum":50,"default":10}`
+	pageArguments = `,"page":{"type":"integer"},"per_page":{"type":"integer","maximum":50}`
+	someDays      = `,"from":{"type":"string"},"to":{"type":"string"}`
+	samePeriod    = `"period":{"type":"string"}` + someDays
 	periodOptions = `"period":{"enum":["today","yesterday","last_7_days","last_30_days","last_90_days","this_month",` +
-		`"last_month","this_quarter","this_year","last_year"]},` +
-		`"from":{"type":"string","format":"date"},"to":{"type":"string","format":"date"}`
+		`"last_month","this_quarter","this_year","last_year"],"description":"or from and to, as YYYY-MM-DD, in all tools"}` +
+		someDays
 	productKey = `"id":{"type":"integer"},"sku":{"type":"string"}`
 )
 
@@ -53,7 +55,7 @@ var tools = []tool{
 		"find_orders", "Search and list orders, newest first: part of the number or words of the customer, and filters.",
 		keys.OrdersRead, limits.Read,
 		`"search":{"type":"string"},"channel":{"type":"string"},"customer_id":{"type":"string"},` +
-			`"status":{"enum":["placed","cancelled"]},` + periodOptions + pageArguments,
+			`"status":{"enum":["placed","cancelled"]},` + samePeriod + pageArguments,
 		"", (*Server).findOrders,
 	},
 	{
@@ -72,32 +74,32 @@ var tools = []tool{
 		periodOptions + `,"group_by":{"enum":["day","week","month","channel","category","seller","product","customer"]},` +
 			`"metrics":{"type":"array","items":{"enum":["revenue","net_revenue","orders","avg_order_value","units_sold",` +
 			`"gross_profit","margin_percent","net_gross_profit","net_margin_percent","discounts","refunds","tax","shipping",` +
-			`"total","gross_sales","items","units_returned","refunded_revenue","returned_cost"]}},` +
-			`"channel":{"type":"string"},"category_id":{"type":"integer"},"sort":{"type":"string",` +
+			`"total","units_returned"]}},` +
+			`"channel":{"type":"string"},"category_id":{"type":"integer"},"sort":{` +
 			`"description":"product: revenue, net_revenue, units, margin; customer: revenue, orders, last_order"},` +
 			`"direction":{"enum":["asc","desc"]}` + pageArguments, "", (*Server).salesReport,
 	},
 	{
 		"compare_periods", "All figures of a period (default: last_30_days) beside those of an earlier one, with changes.",
-		keys.ReportsRead, limits.Report, periodOptions + `,"channel":{"type":"string"},` +
-			`"compare":{"enum":["previous_period","previous_year","previous_year_weekday"],"default":"previous_period"}`, "",
+		keys.ReportsRead, limits.Report, samePeriod + `,"channel":{"type":"string"},` +
+			`"compare":{"enum":["previous_period","previous_year","previous_year_weekday"]}`, "",
 		(*Server).comparePeriods,
 	},
 	{
 		"explain_figure", "How a figure of a period is computed: formula, the sums it uses, and what it leaves out.",
 		keys.ReportsRead, limits.Report,
-		`"figure":{"type":"string","description":"such as net_revenue"},` + periodOptions + `,"channel":{"type":"string"}`,
+		`"figure":{"type":"string","description":"such as net_revenue"},` + samePeriod + `,"channel":{"type":"string"}`,
 		`"figure"`, (*Server).explainFigure,
 	},
 	{
 		"reconcile", "Adds up a period in several ways, and names figures that differ.", keys.ReportsRead, limits.Report,
-		periodOptions, "", (*Server).reconcileTool,
+		samePeriod, "", (*Server).reconcileTool,
 	},
 	{
 		"export_link", "The address of a report or list as a file, for download with the API key, and the page for people.",
 		anyKey, limits.Read, // and the permission of the file
 		`"file":{"enum":["sales-summary","products-report","channels","customers-report","products","stock","orders",` +
-			`"order-items","refunds","customers"]},"format":{"enum":["csv","xlsx"]},` + periodOptions +
+			`"order-items","refunds","customers"]},"format":{"enum":["csv","xlsx"]},` + samePeriod +
 			`,"channel":{"type":"string"},"search":{"type":"string"}`, `"file"`, (*Server).exportLink,
 	},
 	{
@@ -106,11 +108,11 @@ var tools = []tool{
 		keys.PlansPropose, limits.Bulk,
 		`"items":{"type":"array","items":{"type":"object","properties":{"sku":{"type":"string"},` +
 			`"expected":{"type":"object","description":"values that you have read, such as price and quantity"},` +
-			`"name":{"type":"string"},"description":{"type":"string"},"price":{"type":"string"},"cost":{"type":"string"},` +
+			`"name":{},"description":{},"price":{"type":"string"},"cost":{"type":"string"},` +
 			`"status":{"enum":["active","draft"]},"quantity":{"type":"integer"},"reorder_point":{"type":"integer"},` +
-			`"category_id":{"type":"integer"},"tags":{"type":"array"}},"required":["sku"]}},` +
+			`"category_id":{"type":"integer"},"tags":{}},"required":["sku"]}},` +
 			`"filter":{"type":"object"},"set":{"type":"object"},"adjust_price_percent":{"type":"string"},` +
-			`"add_tags":{"type":"array"},"remove_tags":{"type":"array"},` + proposalArguments, "",
+			`"add_tags":{},"remove_tags":{},` + proposalArguments, "",
 		(*Server).proposeChanges,
 	},
 	{

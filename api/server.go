@@ -85,7 +85,7 @@ type Server struct {
 	Options
 
 	mux   *chi.Mux
-	mcp   http.Handler // see newMCP
+	mcp   http.Handler   // see newMCP
 	pages *pages.Handler // nil if disabled
 
 	mediaURL string      // of all pictures
@@ -133,7 +133,7 @@ func New(o Options) *Server {
 	if o.BaseURL != nil {
 		s.mediaURL = o.BaseURL.JoinPath("media").String() + "/"
 	}
-	s.mcp = s.newMCP()
+	s.mcp = s.newMCP(tools)
 	s.mux.Use(s.observe, s.recoverPanic, s.authenticate)
 	for _, r := range s.routes() {
 		s.mux.Method(r.method, r.pattern, s.routeHandler(r))
