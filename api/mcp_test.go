@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -552,6 +554,38 @@ func TestProposalsAreIdempotent(t *testing.T) {
 	session.refuse(t, "propose_stock_counts", `{"counts":[{"sku":"MUG","counted":3}],"idempotency_key":"prices"}`,
 		IdempotencyKeyReused, "idempotency_key")
 	session.try(t, "plan_status", `{}`, `"total":5`)
+}
+
+// The guide names every tool with its permission, and its configurations are JSON.
+func TestTheGuideOfMCPNamesEveryTool(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("MCP.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools {
+		named := slices.ContainsFunc(strings.Split(string(guide), "\n"), func(line string) bool {
+			return strings.Contains(line, "`"+tool.name+"`") &&
+				(strings.Contains(line, "| `"+string(tool.permission)+"` |") || tool.permission == anyKey)
+		})
+		if !named {
+			t.Errorf("MCP.md does not name %s with %s", tool.name, tool.permission)
+		}
+	}
+	for _, version := range mcpVersions {
+		if !bytes.Contains(guide, []byte(version)) {
+			t.Errorf("MCP.md does not name %s", version)
+		}
+	}
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(guide, -1)
+	for _, block := range blocks {
+		if !json.Valid(block[1]) {
+			t.Errorf("no JSON: %s", block[1])
+		}
+	}
+	if len(blocks) < 2 {
+		t.Errorf("MCP.md has %d configurations", len(blocks))
+	}
 }
 
 func TestToolsSeeOneTenant(t *testing.T) {

@@ -17,7 +17,9 @@ import (
 
 // allowed are differences from the released contract that would break a client, but do not, with words of the entry
 // of the CHANGELOG that says why. A release empties it, and copies openapi.yaml to testdata/openapi-released.yaml.
-var allowed = map[string]string{}
+var allowed = map[string]string{
+	"lacks POST /api/products/changes with the permission products:write": "`products:write` includes it",
+}
 
 // TestClientsOfTheLastReleaseWork compares openapi.yaml with the contract of the last release.
 func TestClientsOfTheLastReleaseWork(t *testing.T) {
