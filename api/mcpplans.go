@@ -45,16 +45,12 @@ func (o *object) proposal() (p proposal, err error) {
 	return p, nil
 }
 
-// title returns the title of the plan.
-func (p proposal) title(rows int, what string) string {
-	title := fmt.Sprintf("%s of %d products", what, rows)
-	if rows == 1 {
-		title = what + " of 1 product"
+// title returns the title of the plan, which is what it does and why.
+func (p proposal) title(what string) string {
+	if p.note == "" {
+		return what
 	}
-	if p.note != "" {
-		title = p.note + " (" + title + ")"
-	}
-	return title
+	return p.note + " (" + what + ")"
 }
 
 // proposeChanges plans changes of rows, or one change of the products of a filter.
@@ -64,11 +60,12 @@ func (s *Server) proposeChanges(r *http.Request, in *object) (jsonObject, error)
 		return nil, err
 	}
 	if in.fields["items"] == nil {
-		create, products, err := s.readChange(r, in)
+		change, err := s.readChange(r, in)
 		if err != nil {
 			return nil, err
 		}
-		return s.propose(r, p, products, create)
+		change.title = p.title(change.title)
+		return s.propose(r, p, change.products, func(r *http.Request) (int64, error) { return s.createChange(r, change) })
 	}
 	rows := in.rows("items", func(o *object) catalog.PlanRow {
 		row := catalog.PlanRow{Seen: o.expected()}
@@ -181,8 +178,12 @@ func (s *Server) proposeRows(
 	if err := in.errs.Err(); err != nil {
 		return nil, err
 	}
+	title := fmt.Sprintf("%s of %d products", what, len(rows))
+	if len(rows) == 1 {
+		title = what + " of 1 product"
+	}
 	return s.propose(r, p, int64(len(rows)), func(r *http.Request) (int64, error) {
-		return s.changes(r).CreateRows(r.Context(), tenant(r), s.keyActor(r), p.title(len(rows), what),
+		return s.changes(r).CreateRows(r.Context(), tenant(r), s.keyActor(r), p.title(title),
 			func(yield func(int, catalog.PlanRow) error) error {
 				for i, row := range rows {
 					if err := yield(i, row); err != nil {

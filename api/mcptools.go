@@ -116,8 +116,8 @@ var tools = []tool{
 		(*Server).proposeChanges,
 	},
 	{
-		"propose_stock_counts", "Propose counted stock as a plan (up to 100). Without warehouse_id, counted is the total of " +
-			"all warehouses. Changes nothing; a member applies it.",
+		"propose_stock_counts", "Propose counted stock as a plan (up to 100). Without warehouse_id, counted is the total " +
+			"of all warehouses. Changes nothing; a member applies it.",
 		keys.PlansPropose, limits.Bulk,
 		`"counts":{"type":"array","items":{"type":"object","properties":{"sku":{"type":"string"},` +
 			`"counted":{"type":"integer"},"warehouse_id":{"type":"integer"},"expected_quantity":{"type":"integer",` +
@@ -494,7 +494,8 @@ type exportedFile struct {
 }
 
 func fileOfReport(name string) exportedFile {
-	return exportedFile{"/api/reports/export/{type}", "/api/reports/export/" + name, func(s *Server, r *http.Request, q *query) error {
+	const path = "/api/reports/export/"
+	return exportedFile{path + "{type}", path + name, func(s *Server, r *http.Request, q *query) error {
 		_, err := reportFiles[name](s, r, q)
 		return err
 	}, "overview"}

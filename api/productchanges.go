@@ -24,42 +24,49 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	create, products, err := s.readChange(r, body)
+	change, err := s.readChange(r, body)
 	if err != nil {
 		return err
 	}
-	id, err := create(r)
+	id, err := s.createChange(r, change)
 	if err != nil {
 		return err
 	}
-	return s.answerPlan(w, r, id, products, http.StatusCreated)
+	return s.answerPlan(w, r, id, change.products, http.StatusCreated)
 }
 
-// readChange takes a filter and a change of its products. It returns the number of the products, and a function that
-// creates the plan.
-func (s *Server) readChange(r *http.Request, body *object) (
-	create func(*http.Request) (int64, error), products int64, err error,
-) {
+// filterChange is a change of all products of a filter.
+type filterChange struct {
+	filter   catalog.Filter
+	change   catalog.Change
+	title    string // of the plan
+	products int64  // that match the filter
+}
+
+// readChange takes a filter and a change.
+func (s *Server) readChange(r *http.Request, body *object) (c filterChange, err error) {
 	filter, text, err := body.productFilter(r)
 	if err != nil {
-		return nil, 0, err
+		return c, err
 	}
 	change := body.change()
 	body.rejectUnknown()
 	if err := s.checkSet(r, body, change); err != nil {
-		return nil, 0, err
+		return c, err
 	}
 	if err := body.errs.Err(); err != nil {
-		return nil, 0, err
+		return c, err
 	}
 	first := filter
 	first.Page = paging.Page{Number: 1, PerPage: 1}
 	list, err := s.catalog(r).List(r.Context(), tenant(r), first)
 	title := shorten(change.String(), 200) + " (" + shorten(text, 200) + ")"
-	title = strings.ToUpper(title[:1]) + title[1:]
-	return func(r *http.Request) (int64, error) {
-		return s.changes(r).Create(r.Context(), tenant(r), s.keyActor(r), title, filter, change)
-	}, list.Total, err
+	return filterChange{filter, change, strings.ToUpper(title[:1]) + title[1:], list.Total}, err
+}
+
+// createChange creates the plan of a change.
+func (s *Server) createChange(r *http.Request, c filterChange) (int64, error) {
+	return s.changes(r).Create(r.Context(), tenant(r), s.keyActor(r), c.title, c.filter, c.change)
 }
 
 // checkSet adds the errors of the values that a change sets to those of the body.
