@@ -236,7 +236,7 @@ func (w *tracedServer) checkBudgets(t *testing.T, operations [][3]string, sent [
 		covered[b.route] = true
 		c := costOf(t, spans)
 		want := 0
-		if strings.HasPrefix(sent[i].path, "/api/") || sent[i].path == "/mcp" {
+		if strings.HasPrefix(sent[i].path, "/api/") {
 			want = 1 + c.lookups // an uncached key also takes a token of its address
 		}
 		if c.roundTrips > b.roundTrips || c.statements > b.statements || c.decisions != want {
