@@ -74,7 +74,7 @@ type productRules struct {
 	GroupAbove bool `yaml:"group_above"`
 	ParentByID bool `yaml:"parent_by_id"`
 	// ParentFirst means that the first row of a group, or the one without a parent, is the parent of those with options.
-	// Family is the file of the description of parents that are in a file of their own. SKUList means that the SKU is a
+	// Family names the description of the file that has the parents, if that is another file. SKUList means that the SKU is a
 	// list of those of all variants, which are in no other row.
 	ParentFirst bool `yaml:"parent_first"`
 	Family      string

@@ -139,7 +139,7 @@ func (m *Importer) recall(
 	return known, err
 }
 
-// merge adds answers. Those that differ become "", which is no answer.
+// merge adds answers to others. Where two differ, the question has no answer, which is "".
 func merge(into, from map[string]string) {
 	for key, answer := range from {
 		if known, exists := into[key]; exists && known != answer {
@@ -174,8 +174,8 @@ func recallAnswers(given Settings, known map[changeplan.Header]remembered) (used
 	return used, earlier
 }
 
-// forgetForeign forgets the answers that another file of the import asks for too, but whose header has none, because an
-// answer is about all files. It returns true if there are none.
+// forgetForeign forgets a remembered answer if it would also answer a question about a file with other columns, because
+// a setting is about all files of the import. It returns true if there was no such answer.
 func forgetForeign(
 	set *Set, given Settings, known map[changeplan.Header]remembered, headers []changeplan.Header,
 ) (isOwn bool) {

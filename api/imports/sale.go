@@ -480,7 +480,8 @@ func (b *builder) sameSale(first, c cells) {
 	}
 	status, outcome := c.orderStatus(b.settings)
 	if whole, of := first.orderStatus(b.settings); status != "" && whole != "" && outcome != of {
-		b.Invalid.Add("status", "is %q in line %d, but %q in line %d, which means something else", status, c.line, whole, first.line)
+		b.Invalid.Add("status", "is %q in line %d, but %q in line %d, which means something else",
+			status, c.line, whole, first.line)
 	}
 	if sent := c.text(fPlacedAt); sent == "" || sent == first.text(fPlacedAt) || b.Order.PlacedAt.IsZero() {
 		return

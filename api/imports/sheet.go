@@ -169,8 +169,7 @@ func lackingOfSheet(has [numFields]bool) (lacking [][]field, of field) {
 	return lacking, of
 }
 
-// MappingReason returns why a spreadsheet whose columns have these fields is one neither of products nor of orders, or
-// "". label returns what a field is called.
+// MappingReason returns which fields keep a spreadsheet from being one of products or of orders, or "". label returns what a field is called.
 func MappingReason(mapping map[string]string, label func(field string) string) string {
 	var has [numFields]bool
 	for _, name := range mapping {

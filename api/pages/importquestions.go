@@ -22,7 +22,7 @@ type importQuestion struct {
 	Sentence string
 	Hint     string // where the question comes from
 	Asked    bool   // it must be answered before anything is planned
-	Earlier  string // the date of the file whose answer is used
+	Earlier  string // the day of the import that the answer comes from
 	Choices  []importChoice
 	More     []importChoice  // that are unlikely
 	Words    []importWord    // of statuses
@@ -287,7 +287,7 @@ func (p *importPage) roundings(f formatter) string {
 	return strings.Join(texts, " ")
 }
 
-// earlier returns the date of the earlier file whose answer is used, or "".
+// earlier returns the day of the import that the answer to a setting comes from, or "".
 func (p *importPage) earlier(f formatter, setting, file string) string {
 	for _, e := range p.Input.Earlier {
 		if e.Setting == setting && e.File == file {
@@ -297,8 +297,8 @@ func (p *importPage) earlier(f formatter, setting, file string) string {
 	return ""
 }
 
-// columns are those of the files whose columns a user can map. While the letters of a file are not known, the names of
-// its columns are not.
+// columns returns the columns that a user can map. Those of a file are left out until its character set is known, because
+// their names depend on it.
 func (p *importPage) columns(f formatter) (all []importColumns) {
 	for n, file := range p.Files {
 		is := func(id string) func(imports.Question) bool {
@@ -338,12 +338,12 @@ func (p importPage) Asked() []importQuestion {
 	return slices.DeleteFunc(slices.Clone(p.All), func(q importQuestion) bool { return !q.Asked })
 }
 
-// Others are the questions that are answered, and files whose columns have a meaning.
+// Others returns the questions that need no answer now.
 func (p importPage) Others() []importQuestion {
 	return slices.DeleteFunc(slices.Clone(p.All), func(q importQuestion) bool { return q.Asked })
 }
 
-// EarlierDates are the dates of the earlier files whose answers are used.
+// EarlierDates returns the days of the imports that answers come from.
 func (p importPage) EarlierDates() string {
 	var dates []string
 	for _, q := range p.All {
@@ -398,8 +398,8 @@ func answersOf(f form, i imports.Import) imports.Answers {
 	return answers
 }
 
-// mappingOf returns the mapping in a form, with those of other files. A guess that nobody asked about and that the user
-// left as it is stays a guess.
+// mappingOf returns the stored mapping with the changes of a form. If nobody asked about the columns of a file and the
+// user changed none, the file gets no mapping: it is read as before.
 func mappingOf(f form, i imports.Import) map[string]map[string]string {
 	mapping := maps.Clone(i.Settings.Mapping)
 	for n, file := range i.Files {

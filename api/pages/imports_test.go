@@ -26,7 +26,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// visitor is an admin who imports files.
+// visitor is a member, an admin, who uses the pages of imports.
 type visitor struct {
 	*site
 	cookie string
