@@ -132,7 +132,9 @@ func (c *citusCluster) super(t *testing.T) string {
 	return urlOf(t, c.nodes[0], "storeroom_admin", certificateOf(c.node.Certificates)...)
 }
 
-// createBank creates the tables of transfers.
+// createBank creates the tables of transfers. Citus must know the table of the coordinator too: otherwise it commits a
+// transfer between two accounts of one worker without two phases, first there and then on the coordinator, and a
+// restore point can be in between.
 func (c *citusCluster) createBank(t *testing.T) {
 	t.Helper()
 	for _, statement := range []string{
@@ -140,6 +142,7 @@ func (c *citusCluster) createBank(t *testing.T) {
 		`create table bank.transfers (account bigint, id bigint, primary key (account, id))`,
 		`select create_distributed_table('bank.transfers', 'account', shard_count => 8)::text`,
 		`create table bank.booked (id bigint primary key)`,
+		`select citus_add_local_table_to_metadata('bank.booked')::text`,
 	} {
 		mustExec(t, c.super(t), statement)
 	}
