@@ -211,7 +211,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 			return err
 		}
 		s := &source{File: File{Name: t.Name, Size: t.Size}, table: t, zone: r.tenant.Timezone}
-		if err := s.useArchived(formatOf(archiveFiles, base(f.Name))); err != nil {
+		if err := s.useArchived(ctx, formatOf(archiveFiles, base(f.Name))); err != nil {
 			return err
 		}
 		observed := *s.format
@@ -239,8 +239,8 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 }
 
 // useArchived sets the format of a file of an archive. Columns that are not known are ignored.
-func (s *source) useArchived(f *format) error {
-	rows, err := s.table.Open()
+func (s *source) useArchived(ctx context.Context, f *format) error {
+	rows, err := s.table.Open(ctx)
 	if err != nil {
 		return s.readError(0, err)
 	}

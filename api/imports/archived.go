@@ -91,7 +91,7 @@ type cursor struct {
 }
 
 func (a *archiveReader) open(name string) (*cursor, error) {
-	rows, err := a.archive.sources[name].open()
+	rows, err := a.archive.sources[name].open(a.ctx)
 	if err != nil {
 		return nil, err
 	}

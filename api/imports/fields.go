@@ -26,6 +26,8 @@ const (
 	fMSRP         // the price before a reduction
 	fSalePrice    // less than the price
 	fOnSale       // whether the sale price counts
+	fSaleFrom     // when a sale price or a reduction begins, or the interval FROM/UNTIL
+	fSaleUntil    // when it ends; a day without a time belongs to it
 	fReorderPoint //
 	fCategory     // a path has " > " between its parts
 	fSeller       // or brand
@@ -120,6 +122,7 @@ var fields = [numFields]fieldInfo{
 	fType: {name: "type"}, fOptionValue: {name: "option.value"},
 	fDescription: {name: "description"}, fMSRP: {"msrp", amountColumn, false},
 	fSalePrice: {"sale_price", amountColumn, false}, fOnSale: {name: "on_sale"},
+	fSaleFrom: {"sale_from", dateColumn, false}, fSaleUntil: {"sale_until", dateColumn, false},
 	fReorderPoint: {"reorder_point", amountColumn, false}, fCategory: {name: "category_name"},
 	fSeller: {name: "seller_name"}, fWarehouse: {name: "warehouse_name"}, fBin: {name: "bin_location"},
 	fUPC: {"upc", textColumn, true}, fTags: {name: "tags"}, fCondition: {name: "condition"}, fImages: {name: "images"},
@@ -197,7 +200,7 @@ var labels = map[string]string{
 	"customer.name": "Customer name", "customer.email": "Customer e-mail", "category_name": "Category",
 	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
 	"images": "Image URLs", "option.value": "Option, such as size", "unit_price": "Price per unit",
-	"unit_cost": "Cost per unit",
+	"unit_cost": "Cost per unit", "sale_from": "Beginning of the sale price", "sale_until": "End of the sale price",
 }
 
 // Label returns what a field is called on pages and in readings.

@@ -119,7 +119,7 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 	}
 	for _, choice := range q.Choices {
 		settings := r.settings.with(q.key(), choice)
-		with := &reading{tenant: r.tenant, settings: settings, sources: r.sources, seed: maphash.MakeSeed()}
+		with := &reading{tenant: r.tenant, settings: settings, sources: r.sources, now: r.now, seed: maphash.MakeSeed()}
 		with.sold, with.products = with.newSoldItems(), map[uint64]readProduct{}
 		for _, g := range s.seen.rows.kept[q.key()] {
 			if g.number = ""; s.isGrouped() {

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,10 +19,10 @@ const (
 
 // recognise reads the header of a file. Of a workbook, it chooses the sheet with the most known columns, and returns
 // the other ones that have rows.
-func (s *source) recognise(mapping map[string]string) (others []*source, err error) {
+func (s *source) recognise(ctx context.Context, mapping map[string]string) (others []*source, err error) {
 	best, bestFile := 0, *s
 	var used []string
-	release, err := s.table.Hold()
+	release, err := s.table.Hold(ctx)
 	if err != nil {
 		return nil, s.readError(0, err)
 	}
@@ -34,7 +35,7 @@ func (s *source) recognise(mapping map[string]string) (others []*source, err err
 		candidate := *s
 		copied := *s.table
 		copied.Sheet, candidate.Sheet, candidate.table = sheet, sheet, &copied
-		score, err := candidate.recogniseSheet(mapping)
+		score, err := candidate.recogniseSheet(ctx, mapping)
 		if err != nil {
 			return nil, err
 		}
@@ -65,8 +66,8 @@ func (s *source) recognise(mapping map[string]string) (others []*source, err err
 
 // recogniseSheet finds the header in the first rows. It returns how many columns it knows, at least 1 if there is a
 // header at all.
-func (s *source) recogniseSheet(mapping map[string]string) (score int, err error) {
-	rows, err := s.table.Open()
+func (s *source) recogniseSheet(ctx context.Context, mapping map[string]string) (score int, err error) {
+	rows, err := s.table.Open(ctx)
 	if err != nil {
 		return 0, s.readError(0, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
 )
@@ -20,6 +21,7 @@ type reading struct {
 	settings Settings
 	space    *table.Space
 	sources  []*source
+	now      time.Time // of which sale prices count
 
 	nameByID map[Kind]map[string]string // of our references
 	sold     soldItems
@@ -38,7 +40,7 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		return nil, err
 	}
 	space := table.NewSpace(temp, maxTemporary)
-	r := &reading{tenant: tenant, settings: settings, space: space}
+	r := &reading{tenant: tenant, settings: settings, space: space, now: time.Now()}
 	if r.archive, err = r.openArchive(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		r.records = r.readArchive
 		return &r.Set, nil
 	}
-	tables, err := table.Files(dir, space)
+	tables, err := table.Files(ctx, dir, space)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 			t.SetCharset(settings.Charset)
 		}
 		if t.Problem == "" {
-			if others, err = s.recognise(settings.Mapping[t.Name]); err != nil {
+			if others, err = s.recognise(ctx, settings.Mapping[t.Name]); err != nil {
 				return nil, err
 			}
 		}

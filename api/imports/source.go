@@ -48,8 +48,8 @@ type source struct {
 }
 
 // open returns the rows after the header.
-func (s *source) open() (*sourceRows, error) {
-	rows, err := s.table.Open()
+func (s *source) open(ctx context.Context) (*sourceRows, error) {
+	rows, err := s.table.Open(ctx)
 	if err != nil {
 		return nil, s.readError(0, err)
 	}
@@ -67,7 +67,7 @@ func (s *source) open() (*sourceRows, error) {
 // all yields the rows after the header. An error is the last element.
 func (s *source) all(ctx context.Context) iter.Seq2[table.Row, error] {
 	return func(yield func(table.Row, error) bool) {
-		rows, err := s.open()
+		rows, err := s.open(ctx)
 		if err != nil {
 			yield(table.Row{}, err)
 			return

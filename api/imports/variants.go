@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -278,21 +280,51 @@ func (v variant) setPrice(r *reading, p *catalog.PlanRow, notes *[]Note) {
 		}
 		p.Price.Value += money.Cents(added)
 	}
-	v.reduce(p, v.reduced(p.Price.Value))
+	v.reduce(r, p, v.reduced(p.Price.Value), notes)
 	if sale := v.moneyField(fSalePrice, "sale_price"); sale.Value > 0 && (!v.has(fOnSale) || v.isYes(fOnSale)) {
-		v.reduce(p, sale) // some systems write 0 for none
+		v.reduce(r, p, sale, notes) // some systems write 0 for none
 	}
 }
 
-// reduce sets a lower price. The price before is the recommended one, if there is no other.
-func (v variant) reduce(p *catalog.PlanRow, to catalog.Field[money.Cents]) {
+// reduce sets a lower price, if it counts today. The price before is the recommended one, if there is no other.
+func (v variant) reduce(r *reading, p *catalog.PlanRow, to catalog.Field[money.Cents], notes *[]Note) {
 	if !to.Set || p.Price.Set && to.Value >= p.Price.Value {
+		return
+	}
+	if problem := v.offSale(r.now); problem != "" {
+		*notes = append(*notes, Note{Text: problem})
 		return
 	}
 	if !p.MSRP.Set {
 		p.MSRP = p.Price
 	}
 	p.Price = to
+}
+
+// offSale returns why a lower price does not count now, or "".
+func (v variant) offSale(now time.Time) string {
+	begin, end := v.having(fSaleFrom).text(fSaleFrom), v.having(fSaleUntil).text(fSaleUntil)
+	if from, until, isInterval := strings.Cut(begin, "/"); isInterval && !strings.Contains(until, "/") {
+		begin, end = strings.TrimSpace(from), strings.TrimSpace(until)
+	}
+	read := func(f field, text string) (at time.Time) {
+		if text != "" {
+			var err error
+			if at, err = v.having(f).form(f).Time(text, v.zone); err != nil {
+				v.refuse(f.String(), "%v", err)
+			}
+		}
+		return at
+	}
+	from, until := read(fSaleFrom, begin), read(fSaleUntil, end)
+	isLastDay := table.WithoutClock(end) == end && tenancy.DayOf(now, v.zone).Equal(tenancy.DayOf(until, v.zone))
+	switch {
+	case now.Before(from):
+		return "the sale price has not begun and was not imported"
+	case !until.IsZero() && now.After(until) && !isLastDay:
+		return "the sale price has ended and was not imported"
+	}
+	return ""
 }
 
 // reduced returns the price after a reduction, if the product has one.

@@ -10,11 +10,17 @@ import (
 
 // feedReader reads a feed in XML, such as RSS and Atom: each item is a row, with its elements as columns.
 type feedReader struct {
-	limit  *io.LimitedReader // of the next item
+	limit  *io.LimitedReader // of the next item, and of what is before it
 	tokens *xml.Decoder
+	depth  int      // of open elements
 	names  []string // of the columns so far
 	first  bool     // the next row has the names
 }
+
+// maxDepth limits the elements that are open at a time, because the decoder keeps each.
+const maxDepth = 100
+
+var errTooDeep = errors.New("an element is in more than 100 others")
 
 func newFeed(text io.Reader) *feedReader {
 	limit := &io.LimitedReader{R: text, N: maxRowXML}
@@ -42,36 +48,43 @@ func (f *feedReader) next() (Row, error) {
 		f.first = false
 		return Row{Line: 1, Cells: slices.Clone(f.names)}, nil
 	}
+	row, item, name, value := Row{}, 0, "", strings.Builder{} // item is the depth of the item, or 0 before it
+	f.limit.N = maxRowXML
 	for {
-		f.limit.N = maxRowXML
 		token, err := f.tokens.Token()
-		line, _ := f.tokens.InputPos()
-		start, isElement := token.(xml.StartElement)
-		var item struct {
-			Elements []struct {
-				XMLName xml.Name
-				Text    string `xml:",chardata"`
-			} `xml:",any"`
-		}
 		switch {
-		case err == nil && (!isElement || start.Name.Local != "item" && start.Name.Local != "entry"):
-			continue
-		case err == nil:
-			err = f.tokens.DecodeElement(&item, &start)
-		}
-		if f.limit.N <= 0 || errors.Is(err, errElementTooLong) {
+		case f.limit.N <= 0 || errors.Is(err, errElementTooLong):
 			return Row{}, errRowTooLong
+		case err != nil:
+			return Row{}, err
 		}
-		row := Row{Line: line, Cells: make([]string, len(f.names))}
-		for _, e := range item.Elements {
-			switch {
-			case !f.add(&row, e.XMLName.Local, strings.TrimSpace(e.Text)):
+		switch e := token.(type) {
+		case xml.StartElement:
+			switch f.depth++; {
+			case f.depth > maxDepth:
+				return Row{}, errTooDeep
+			case item == 0 && (e.Name.Local == "item" || e.Name.Local == "entry"):
+				item, row.Cells, f.limit.N = f.depth, make([]string, len(f.names)), maxRowXML
+				row.Line, _ = f.tokens.InputPos()
+			case item > 0 && f.depth == item+1:
+				name = e.Name.Local
+				value.Reset()
+			}
+		case xml.CharData:
+			if item > 0 && f.depth == item+1 {
+				_, _ = value.Write(e) // no error
+			}
+		case xml.EndElement:
+			switch f.depth--; {
+			case item == 0 || f.depth > item:
+			case f.depth < item:
+				return row, nil
+			case !f.add(&row, name, strings.TrimSpace(value.String())):
 				return Row{}, errRowTooLong
 			case len(f.names) > maxColumns:
 				return Row{}, errTooManyColumns
 			}
 		}
-		return row, err
 	}
 }
 

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,14 +18,14 @@ import (
 func readFeed(t *testing.T, content string) (rows [][]string, problem string) {
 	t.Helper()
 	dir := fstest.MapFS{"feed.xml": {Data: []byte(content)}}
-	files, err := Files(dir, NewSpace(t.TempDir(), 1<<20))
+	files, err := Files(t.Context(), dir, NewSpace(t.TempDir(), 1<<20))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
 	if files[0].Problem != "" {
 		return nil, files[0].Problem
 	}
-	open, err := files[0].Open()
+	open, err := files[0].Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,17 +77,63 @@ func TestAFeedThatCannotBeReadHasAProblem(t *testing.T) {
 		fmt.Fprintf(&many, "<e%d/>", i)
 	}
 	for name, c := range map[string]struct{ feed, want string }{
-		"no items":              {`<html><body/></html>`, "no items"},
-		"no XML":                {`id,title`, "no items"},
-		"an item without end":   {`<rss><item><id>1</id>`, "unexpected EOF"},
-		"another character set": {`<?xml version="1.0" encoding="ISO-8859-1"?><rss><item/></rss>`, "ISO-8859-1"},
-		"a long value":          {`<rss><item><id>` + strings.Repeat("x", 2*maxElementXML) + `</id></item></rss>`, "longer than 2 MiB"},
-		"a long attribute":      {`<rss><item><id a="` + strings.Repeat("x", maxRowXML) + `"/></item></rss>`, "longer than 2 MiB"},
-		"many elements":         {`<rss><item>` + many.String() + `</item></rss>`, "1,000 columns"},
+		"no items":               {`<html><body/></html>`, "no items"},
+		"no XML":                 {`id,title`, "no items"},
+		"an item without end":    {`<rss><item><id>1</id>`, "unexpected EOF"},
+		"another character set":  {`<?xml version="1.0" encoding="ISO-8859-1"?><rss><item/></rss>`, "ISO-8859-1"},
+		"a long value":           {`<rss><item><id>` + strings.Repeat("x", 2*maxElementXML) + `</id></item></rss>`, "longer than 2 MiB"},
+		"a long attribute":       {`<rss><item><id a="` + strings.Repeat("x", maxRowXML) + `"/></item></rss>`, "longer than 2 MiB"},
+		"many elements":          {`<rss><item>` + many.String() + `</item></rss>`, "1,000 columns"},
+		"elements in each other": {strings.Repeat("<a>", maxDepth+1), "more than 100 others"},
+		"elements in an item":    {`<rss><item>` + strings.Repeat("<a>", maxDepth), "more than 100 others"},
+		"a long text between":    {`<rss><item/>` + strings.Repeat("<a>x</a>", maxRowXML/8) + `<item/></rss>`, "longer than 2 MiB"},
 	} {
 		if rows, problem := readFeed(t, c.feed); !strings.Contains(problem, c.want) {
 			t.Errorf("%s: the problem is %q, want %s; the rows are %.200q", name, problem, c.want, rows)
 		}
+	}
+}
+
+// endless is a feed without an end.
+type endless struct{ fs.File }
+
+func (endless) Read(p []byte) (int, error) {
+	const item = "<item><id>1</id></item>"
+	return copy(p, strings.Repeat(item, max(1, len(p)/len(item)))), nil
+}
+
+type endlessFS struct{ fs.FS }
+
+func (d endlessFS) Open(name string) (fs.File, error) {
+	file, err := d.FS.Open(name)
+	if _, isDirectory := file.(fs.ReadDirFile); isDirectory {
+		return file, err
+	}
+	return endless{file}, err
+}
+
+// Whatever is read of a file before its rows ends with the context.
+func TestFilesStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"feed.xml", "a.csv"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		dir := endlessFS{fstest.MapFS{name: {Data: []byte("x")}}}
+		if files, err := Files(ctx, dir, NewSpace(t.TempDir(), 1<<20)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Files(%s) = %v, %v", name, files, err)
+		}
+	}
+	book := zipped(t, "xl/workbook.xml", `<workbook><sheet name="S" id="r"/></workbook>`,
+		"xl/_rels/workbook.xml.rels", `<Relationships><Relationship Id="r" Target="s.xml"/></Relationships>`,
+		"xl/s.xml", `<row/>`, "xl/sharedStrings.xml", `<sst><si><t>x</t></si></sst>`)
+	files, err := Files(t.Context(), directory("a.xlsx", book), NewSpace(t.TempDir(), 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := files[0].Hold(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Hold = %v", err)
 	}
 }
 

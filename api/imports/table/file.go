@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,13 +52,13 @@ func (f *File) Sheets() []string { return f.sheets }
 
 // Files lists the tables in dir, sorted by name, and those in its ZIP files, with temporary files in space.
 // Directories, hidden files and files that are neither text nor workbook have a Problem. An error means that a
-// compressed file is damaged or too large.
-func Files(dir fs.FS, space *Space) (files []*File, err error) {
+// compressed file is damaged or too large, or that ctx has ended.
+func Files(ctx context.Context, dir fs.FS, space *Space) (files []*File, err error) {
 	packed, err := list(dir, space)
 	for i := 0; i < len(packed) && err == nil; i++ {
 		var all []*File
-		all, err = packed[i].expand(false)
-		files = append(files, all...)
+		all, err = packed[i].expand(ctx, false)
+		files, err = append(files, all...), cmp.Or(err, context.Cause(ctx))
 	}
 	return files, err
 }
@@ -85,7 +86,7 @@ func list(dir fs.FS, space *Space) ([]*File, error) {
 }
 
 // expand returns the tables of a file by its content, or the file itself with a Problem.
-func (f *File) expand(inZIP bool) ([]*File, error) {
+func (f *File) expand(ctx context.Context, inZIP bool) ([]*File, error) {
 	start, err := f.start()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -100,11 +101,11 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 	}
 	switch {
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")), bytes.HasPrefix(start, []byte("PK\x05\x06")):
-		return f.openZIP(inZIP)
+		return f.openZIP(ctx, inZIP)
 	case bytes.HasPrefix(start, []byte("\xD0\xCF\x11\xE0")):
 		f.Problem = "is an old or encrypted Excel file: save it without a password as .xlsx or CSV"
 	case path.Ext(lower) == ".xml":
-		return []*File{f}, f.openFeed()
+		return []*File{f}, f.openFeed(ctx)
 	case !slices.Contains([]string{".csv", ".tsv", ".tab", ".txt"}, path.Ext(lower)):
 		f.Problem = "is not a CSV or XLSX file"
 	}
@@ -117,7 +118,7 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 	}
 	defer content.Close()
 	// An error is reported when the rows are read, with the line.
-	if f.charset, f.sample, err = detectCharset(content); err != nil {
+	if f.charset, f.sample, err = detectCharset(contextReader{ctx, content}); err != nil {
 		f.charset = utf8Text
 	}
 	if f.sample != nil {
@@ -127,13 +128,13 @@ func (f *File) expand(inZIP bool) ([]*File, error) {
 }
 
 // openFeed reads the names of the columns of a feed in XML.
-func (f *File) openFeed() error {
+func (f *File) openFeed(ctx context.Context) error {
 	content, err := f.content()
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	defer content.Close()
-	if f.feed, err = feedNames(content); err != nil {
+	if f.feed, err = feedNames(contextReader{ctx, content}); err != nil {
 		f.Problem = fmt.Sprintf("is not a feed in XML: %v", err)
 	}
 	return nil
@@ -170,7 +171,7 @@ func (f *File) gunzip() {
 }
 
 // openZIP returns the file if it is a workbook, else the tables in the ZIP. A ZIP in a ZIP has a Problem.
-func (f *File) openZIP(inZIP bool) ([]*File, error) {
+func (f *File) openZIP(ctx context.Context, inZIP bool) ([]*File, error) {
 	archive, closer, err := f.zip()
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a ZIP or XLSX file: %w", f.Name, err)
@@ -216,7 +217,7 @@ func (f *File) openZIP(inZIP bool) ([]*File, error) {
 		if *total -= int64(e.UncompressedSize64); *total < 0 || e.UncompressedSize64 > maxUnpacked {
 			return nil, fmt.Errorf("%s: %w", f.Name, errUnpacked)
 		}
-		inner, err := entry.expand(true)
+		inner, err := entry.expand(ctx, true)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -269,17 +270,17 @@ func (f *File) zip() (*zip.Reader, io.Closer, error) {
 }
 
 // Hold keeps a workbook open until release is called, so that what its sheets share is unpacked once for all of them.
-func (f *File) Hold() (release func() error, err error) {
+func (f *File) Hold(ctx context.Context) (release func() error, err error) {
 	if f.book == nil {
 		return func() error { return nil }, nil
 	}
-	return f.book.Close, f.book.open(f)
+	return f.book.Close, f.book.open(ctx, f)
 }
 
 // Open returns the rows.
-func (f *File) Open() (*Rows, error) {
+func (f *File) Open(ctx context.Context) (*Rows, error) {
 	if f.book != nil {
-		if err := f.book.open(f); err != nil {
+		if err := f.book.open(ctx, f); err != nil {
 			return nil, err
 		}
 		rows, err := f.book.openSheet(cmp.Or(f.Sheet, f.sheets[0]), f.precision(), unpackedLimit(f.Size))
@@ -340,6 +341,20 @@ func (l *directoryLimit) ReadAt(p []byte, at int64) (int, error) {
 		}
 	}
 	return l.ReaderAt.ReadAt(p, at)
+}
+
+// contextReader cannot be read any more when its context has ended.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := context.Cause(r.ctx); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 type readCloser struct {

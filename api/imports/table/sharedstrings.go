@@ -3,6 +3,7 @@ package table
 import (
 	"archive/zip"
 	"bufio"
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -24,7 +25,9 @@ type sharedStrings struct {
 }
 
 // readSharedStrings reads the texts. The part is optional.
-func readSharedStrings(archive *zip.Reader, space *Space, limit int64) (*sharedStrings, error) {
+func readSharedStrings(
+	ctx context.Context, archive *zip.Reader, space *Space, limit int64,
+) (*sharedStrings, error) {
 	part, err := openPart(archive, "xl/sharedStrings.xml")
 	if errors.Is(err, errNoPart) {
 		return &sharedStrings{}, nil
@@ -37,7 +40,7 @@ func readSharedStrings(archive *zip.Reader, space *Space, limit int64) (*sharedS
 	if s.file, err = space.File(); err != nil {
 		return nil, err
 	}
-	if err := s.read(&unpackLimit{part, limit}); err != nil {
+	if err := s.read(contextReader{ctx, &unpackLimit{part, limit}}); err != nil {
 		return nil, errors.Join(fmt.Errorf("texts of the workbook: %w", err), s.Close())
 	}
 	return s, nil

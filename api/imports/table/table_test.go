@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	cryptorand "crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -35,18 +36,18 @@ func directory(pairs ...string) fstest.MapFS {
 // read returns the cells of all rows of the only file.
 func read(t *testing.T, dir fs.FS) ([][]string, error) {
 	t.Helper()
-	files, err := Files(dir, NewSpace(t.TempDir(), 1<<30))
+	files, err := Files(t.Context(), dir, NewSpace(t.TempDir(), 1<<30))
 	if err != nil {
 		return nil, err
 	}
 	if len(files) != 1 || files[0].Problem != "" {
 		t.Fatalf("files = %+v", files)
 	}
-	return readFile(files[0])
+	return readFile(t.Context(), files[0])
 }
 
-func readFile(f *File) ([][]string, error) {
-	rows, err := f.Open()
+func readFile(ctx context.Context, f *File) ([][]string, error) {
+	rows, err := f.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +147,11 @@ func TestRowsMayEndWithCarriageReturns(t *testing.T) {
 func TestRowsWithMalformedQuotesHaveCells(t *testing.T) {
 	t.Parallel()
 	space := NewSpace(t.TempDir(), 1<<20)
-	files, err := Files(directory("a.csv", "a;b;c\n\n1;5\" Mug;\"x\"\r\n2;\"a\r\nb\";\"5\" \"\"Cup\"\"\"\n3;b;c\n4;\"b;c\n5;b;c\n"), space)
+	files, err := Files(t.Context(), directory("a.csv", "a;b;c\n\n1;5\" Mug;\"x\"\r\n2;\"a\r\nb\";\"5\" \"\"Cup\"\"\"\n3;b;c\n4;\"b;c\n5;b;c\n"), space)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := files[0].Open()
+	rows, err := files[0].Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +347,7 @@ func TestDatesOfASheetHaveTheirYear(t *testing.T) {
 
 func TestFilesThatAreNoTablesHaveAProblem(t *testing.T) {
 	t.Parallel()
-	files, err := Files(directory("a.xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "b.pdf", "%PDF-1.7", "c.xlsb",
+	files, err := Files(t.Context(), directory("a.xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "b.pdf", "%PDF-1.7", "c.xlsb",
 		zipped(t, "xl/workbook.bin", ""), "d.zip", zipped(t, "e.zip", zipped(t, "f.csv", "a"))), NewSpace(t.TempDir(), 1<<30))
 	if err != nil {
 		t.Fatal(err)
@@ -456,18 +457,18 @@ func TestWhatSheetsShareIsReadOnceForAllOfThem(t *testing.T) {
 		"a.xlsx": book, "a.zip": zipped(t, "a.xlsx", book), "a.xlsx.gz": gzipped(t, book),
 	} {
 		read, space := 0, NewSpace(t.TempDir(), 1<<30)
-		files, err := Files(countedFS{directory(name, content), &read}, space)
+		files, err := Files(t.Context(), countedFS{directory(name, content), &read}, space)
 		if err != nil || len(files) != 1 || len(files[0].Sheets()) != sheets {
 			t.Fatalf("Files(%s) = %v, %v, want a workbook", name, files, err)
 		}
-		release, err := files[0].Hold()
+		release, err := files[0].Hold(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, sheet := range files[0].Sheets() {
 			of := *files[0]
 			of.Sheet = sheet
-			if rows, err := readFile(&of); err != nil || len(rows) != 1 || rows[0][0] != "x" {
+			if rows, err := readFile(t.Context(), &of); err != nil || len(rows) != 1 || rows[0][0] != "x" {
 				t.Fatalf("%s, %s = %q, %v", name, sheet, rows, err)
 			}
 		}
@@ -488,7 +489,7 @@ func FuzzRows(f *testing.F) {
 	}
 	f.Add("a.xlsx", []byte("PK\x03\x04"))
 	f.Fuzz(func(t *testing.T, name string, content []byte) {
-		files, err := Files(fstest.MapFS{"x" + strings.ToValidUTF8(strings.ReplaceAll(name, "/", ""), ""): {Data: content}},
+		files, err := Files(t.Context(), fstest.MapFS{"x" + strings.ToValidUTF8(strings.ReplaceAll(name, "/", ""), ""): {Data: content}},
 			NewSpace(t.TempDir(), 1<<30))
 		if err != nil {
 			return
@@ -497,7 +498,7 @@ func FuzzRows(f *testing.F) {
 			if file.Problem != "" {
 				continue
 			}
-			rows, err := file.Open()
+			rows, err := file.Open(t.Context())
 			if err != nil {
 				continue
 			}

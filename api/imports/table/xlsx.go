@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -239,13 +240,13 @@ type sharedBook struct {
 }
 
 // open opens the archive of f unless it is open. Each call needs a Close.
-func (w *sharedBook) open(f *File) error {
+func (w *sharedBook) open(ctx context.Context, f *File) error {
 	if w.users == 0 {
 		archive, closer, err := f.zip()
 		if err != nil {
 			return err
 		}
-		shared, err := readSharedStrings(archive, f.space, unpackedLimit(f.Size))
+		shared, err := readSharedStrings(ctx, archive, f.space, unpackedLimit(f.Size))
 		if err != nil {
 			return errors.Join(err, closer.Close())
 		}
