@@ -216,7 +216,7 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 		}
 		observed := *s.format
 		last, problem := int64(0), error(nil)
-		observed.observe = func(s *source, c cells) {
+		observed.observe = func(s *source, c, _ cells) {
 			if problem == nil {
 				problem = a.collect(s, c, &last)
 			}

@@ -38,7 +38,7 @@ const (
 
 // observeSale records returns, statuses that are not known, and which amounts of orders differ between the rows of one
 // and so belong to the row.
-func observeSale(s *source, c cells) {
+func observeSale(s *source, c, _ cells) {
 	for _, column := range c.columns[fStatus] {
 		status := statusWord(plainText(c.cells[column.at]))
 		if status == "" || s.outcomeOf(status, Settings{}) != "" {
@@ -58,13 +58,17 @@ func observeSale(s *source, c cells) {
 	if !s.isPlainSale() {
 		if _, known := c.word(fEvent); c.isReturn() || !known && table.IsNegative(c.text(fQuantity)) {
 			s.seen.returned(saleKey(c), strings.TrimSpace(c.text(fPlacedAt)+" "+c.text(fName)))
+			s.seen.rows.mark("refunds")
 		}
 		return
 	}
 	same := s.seen.previous[fNumber] == c.text(fNumber)
 	if table.IsNegative(c.text(fQuantity)) || table.IsNegative(c.text(fLineTotal)) {
 		s.seen.returned(saleKey(c), c.first(fNumber, fSKU, fName))
-		s.seen.loneReturns = s.seen.loneReturns || !same
+		if !same {
+			s.seen.loneReturns = true
+			s.seen.rows.mark("refunds")
+		}
 		return
 	}
 	for _, f := range ofOrder {

@@ -25,8 +25,8 @@ type format struct {
 	family string // of formats that have parts of the same orders or products
 	items  bool   // the rows of orders are items
 	read   func(*reading, group) []Record
-	// observe is called with each row before the questions. It may be nil.
-	observe     func(*source, cells)
+	// observe is called with each row and the one after it before the questions. It may be nil.
+	observe     func(s *source, c, next cells)
 	description *description // of files of other systems, or nil
 
 	// Of our own files.

@@ -44,6 +44,11 @@ func TestSquareRefundsAreAttachedOnceThatIsDecided(t *testing.T) {
 	if len(set.Questions) != 1 || set.Questions[0].ID != "refunds" || set.Questions[0].Examples[0] != "2026-07-19 Tea tin" {
 		t.Errorf("questions = %+v", set.Questions)
 	}
+	if diff := cmp.Diff(map[string][]string{
+		"attach": {"R1: refund of 13.56, of an earlier order"}, "leave_out": {"R1 is not imported: is a refund without its order"},
+	}, set.Questions[0].Readings); diff != "" {
+		t.Errorf("readings (-want +got):\n%s", diff)
+	}
 	sales := []string{
 		"T3 2026-07-19T13:00 pos, 1 Cheese à 7.00 + 0.60 tax + 0.00 shipping " +
 			"(a fraction of a unit was sold: its price is that of the line)",

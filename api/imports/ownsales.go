@@ -85,7 +85,7 @@ func (r *Record) cancellations(row export.OrderRow, invalid tenancy.InvalidError
 
 // observeOwnOrder records the times of the first and the last order. An export begins with the newest order, but names
 // as sold and the list of orders depend on the sequence in which orders are stored.
-func observeOwnOrder(s *source, c cells) {
+func observeOwnOrder(s *source, c, _ cells) {
 	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(c.ownCell("placed_at")))
 	if err == nil && s.seen.firstOrder.IsZero() {
 		s.seen.firstOrder = at

@@ -131,7 +131,12 @@ func (r *reading) readings(s *source, q Question) map[string][]string {
 				g.rows[i] = g.rows[i].in(tenancy.InvalidError{}, "")
 				g.rows[i].source = assumed
 			}
-			for _, record := range with.recordsOf(g) {
+			records := with.recordsOf(g)
+			for _, returned := range with.sold.returns {
+				records = append(records, returned.record)
+			}
+			with.sold.returns = nil
+			for _, record := range records {
 				texts = append(texts, record.reading())
 				if s.kind == Order && len(record.Invalid) > 0 {
 					break // nor is it refunded or cancelled
@@ -196,6 +201,8 @@ func (r *Record) reading() string {
 		return clean(fmt.Sprintf("%s is refused: %s", cmp.Or(r.Key, "The row"), Refusals(r.Row)[0]))
 	case r.Cancellation != nil:
 		return "cancelled"
+	case r.NamesSale:
+		return clean(fmt.Sprintf("%s: refund of %s, of an earlier order", cmp.Or(r.Key, "The row"), r.Refund.Amount))
 	case r.Refund != nil:
 		return fmt.Sprintf("refund of %s", r.Refund.Amount)
 	case r.Product != nil:

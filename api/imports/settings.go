@@ -211,7 +211,7 @@ func (s Settings) check() tenancy.InvalidError {
 		invalid.Add("channel", "must be 1 to 50 lower-case letters, digits, dashes and underscores")
 	}
 	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
-		invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
+		invalid.Add("timezone", "must be a name such as Europe/Berlin")
 	}
 	return invalid
 }

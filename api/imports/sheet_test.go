@@ -252,7 +252,7 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 	})
 	want := "channel must be 1 to 50 lower-case letters, digits, dashes and underscores; date_order must be one of dmy, mdy; " +
 		"decimal must be one of ,, .; missing_sku must be one of derive, refuse; refunds must be one of attach, leave_out; " +
-		"tax_included must be one of yes, no; timezone is not a time zone such as Europe/Berlin"
+		"tax_included must be one of yes, no; timezone must be a name such as Europe/Berlin"
 	if err == nil || err.Error() != want {
 		t.Errorf("Open = %v, want %s", err, want)
 	}
@@ -574,6 +574,10 @@ func TestQuestionsShowTheirRowsInEachReading(t *testing.T) {
 		}},
 		"tax": {order + "tax_total\n1,2026-03-13,MUG,1,10.00,1.90\n1,2026-03-13,CUP,1,10.00,1.90\n", map[string][]string{
 			"order": {"1: revenue 20.00, tax 1.90"}, "row": {"1: revenue 20.00, tax 3.80"},
+		}},
+		"refunds": {order + "\n1,2026-03-13,MUG,2,10.00,\n1,2026-03-13,MUG,-1,10.00,\n,2026-03-14,MUG,-1,10.00,\n", map[string][]string{
+			"attach":    {"The row: refund of 10.00, of an earlier order"},
+			"leave_out": {"The row is not imported: is a refund without its order"},
 		}},
 		"statuses": {order + "status\n1,3/4/2026,MUG,1,10.00,Strange\n", map[string][]string{
 			"sale": {"1: revenue 10.00, tax 0.00"}, "unpaid": {"1: revenue 10.00, tax 0.00; the order is not paid yet: strange"},

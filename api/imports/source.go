@@ -242,9 +242,18 @@ func (c cells) isOfSale(first cells) bool {
 // scan reads all rows, to count them and to decide how numbers and dates are written.
 func (s *source) scan(ctx context.Context) error {
 	s.forms = make([]table.Form, len(s.Header))
-	seed, seen, last := maphash.MakeSeed(), map[uint64]struct{}{}, uint64(0)
+	seed, seen, lastOrder := maphash.MakeSeed(), map[uint64]struct{}{}, uint64(0)
 	examples, invalid := make([][]string, len(s.Header)), tenancy.InvalidError{}
 	s.together = true
+	var last cells
+	observe := func(next cells) {
+		if s.observe != nil && last.source != nil {
+			clear(invalid)
+			s.seen.rows.add(last)
+			s.observe(s, last, next)
+		}
+		last = next
+	}
 	for row, err := range s.all(ctx) {
 		if err != nil {
 			return err
@@ -261,12 +270,7 @@ func (s *source) scan(ctx context.Context) error {
 				s.forms[i].AddDate(row.Cells[i])
 			}
 		}
-		if s.observe != nil {
-			clear(invalid)
-			c := cells{source: s, line: row.Line, cells: row.Cells, invalid: invalid}
-			s.seen.rows.add(c)
-			s.observe(s, c)
-		}
+		observe(cells{source: s, line: row.Line, cells: row.Cells, invalid: invalid})
 		for i, cell := range row.Cells {
 			s.bytes += int64(len(cell)) + 2
 			if s.Examples != nil && len(examples[i]) < numExamples && cell != "" {
@@ -276,14 +280,15 @@ func (s *source) scan(ctx context.Context) error {
 		if !s.isGrouped() || !s.together {
 			continue
 		}
-		if hash := maphash.String(seed, s.orderKey(row.Cells)); hash != last {
+		if hash := maphash.String(seed, s.orderKey(row.Cells)); hash != lastOrder {
 			if _, exists := seen[hash]; exists || len(seen) == maxOrderIDs {
 				s.together, seen = false, nil
 				continue
 			}
-			last, seen[hash] = hash, struct{}{}
+			lastOrder, seen[hash] = hash, struct{}{}
 		}
 	}
+	observe(cells{})
 	s.seen.rows.end()
 	for i, column := range s.Header {
 		if len(examples[i]) > 0 && s.Examples[column] == nil {

@@ -42,7 +42,7 @@ func readProducts(r *reading, g group) []Record {
 		first.refuse(strings.ToLower(first.columnName(fGroup)), "is required")
 		return []Record{first.newRecord(Product, "")}
 	}
-	of := parentOf(g)
+	of := parentOf(g.rows)
 	var images []string
 	if rules.Grouped {
 		images = imagesByPosition(g.rows)
@@ -51,27 +51,20 @@ func readProducts(r *reading, g group) []Record {
 	var ofImages []changeplan.FileRow
 	for i := range g.rows {
 		c := g.rows[i]
-		switch kind := c.rowType(); {
-		case kind == "parent", kind == "variants" && hasVariants(g.rows),
-			&g.rows[i] == of && rules.ParentFirst && len(variant{c, nil}.options()) == 0 && hasOptions(g.rows):
+		switch {
+		case isParent(g.rows, i):
 			records = append(records, c.ignored(Product, c.text(fSKU), "has variations, which are the products")...)
-		case kind == "ignored":
+		case c.rowType() == "ignored":
 			records = append(records, c.ignored(Product, c.text(fSKU), "is not a product")...)
 		case c.pricesOther(g.rows):
 			records = append(records, c.ignored(Product, c.text(fSKU), "is a price in another currency")...)
+		case len(g.rows) > 1 && rules.Grouped && c.hasImageOnly():
+			ofImages = append(ofImages, c.row())
+		case c.isSum():
+			records = append(records, c.ignored(Product, "", "is a sum")...)
+		case c.first(fSKU, fName) == "" && !rules.Grouped:
+			records = append(records, c.ignored(Product, "", "has neither SKU nor name")...)
 		default:
-			if len(g.rows) > 1 && rules.Grouped && c.hasImageOnly() {
-				ofImages = append(ofImages, c.row())
-				continue
-			}
-			if sku, name := c.text(fSKU), c.text(fName); isSum(sku) && name == "" || isSum(name) && sku == "" {
-				records = append(records, c.ignored(Product, "", "is a sum")...)
-				continue
-			}
-			if c.text(fSKU) == "" && c.text(fName) == "" && !rules.Grouped {
-				records = append(records, c.ignored(Product, "", "has neither SKU nor name")...)
-				continue
-			}
 			records = append(records, r.readVariant(variant{c, of}, g.number, images))
 		}
 	}
@@ -99,12 +92,24 @@ func (c cells) rowType() string {
 	return "product"
 }
 
-func hasVariants(rows []cells) bool {
-	return slices.ContainsFunc(rows, func(c cells) bool { return c.rowType() == "product" })
+// isParent reports whether a row of a product is not sold, because others of its rows are its variants.
+func isParent(rows []cells, i int) bool {
+	isProduct := func(c cells) bool { return c.rowType() == "product" }
+	hasOptions := func(c cells) bool { return len(variant{c, nil}.options()) > 0 }
+	switch rows[i].rowType() {
+	case "parent":
+		return true
+	case "variants":
+		return slices.ContainsFunc(rows, isProduct)
+	}
+	return rows[i].description.Products.ParentFirst && !hasOptions(rows[i]) && parentOf(rows) == &rows[i] &&
+		slices.ContainsFunc(rows, hasOptions)
 }
 
-func hasOptions(rows []cells) bool {
-	return slices.ContainsFunc(rows, func(c cells) bool { return len(variant{c, nil}.options()) > 0 })
+// isSum reports whether a row has only the sums of the rows above it.
+func (c cells) isSum() bool {
+	sku, name := c.text(fSKU), c.text(fName)
+	return (sku == "") != (name == "") && isSum(sku+name)
 }
 
 // pricesOther reports whether a row has only the price in another currency of a product that the group has in ours.
@@ -118,15 +123,15 @@ func (c cells) hasImageOnly() bool {
 	return c.text(fPrice) == "" && c.text(fSKU) == "" && c.text(fOptionValue) == ""
 }
 
-// parentOf returns the row from which the variants of a group inherit, or nil.
-func parentOf(g group) *cells {
-	rules := &g.rows[0].description.Products
+// parentOf returns the row of a product from which its variants inherit, or nil.
+func parentOf(rows []cells) *cells {
+	rules := &rows[0].description.Products
 	switch {
 	case rules.Grouped:
-		return &g.rows[0]
+		return &rows[0]
 	case rules.ByParent:
-		if i := slices.IndexFunc(g.rows, func(c cells) bool { return c.text(fParent) == "" }); i >= 0 {
-			return &g.rows[i]
+		if i := slices.IndexFunc(rows, func(c cells) bool { return c.text(fParent) == "" }); i >= 0 {
+			return &rows[i]
 		}
 	}
 	return nil
@@ -483,7 +488,7 @@ func (e *skuEvidence) inPlaces(sku string) bool {
 }
 
 // observeProduct records products without a SKU of their own.
-func observeProduct(s *source, c cells) {
+func observeProduct(s *source, c, next cells) {
 	v := variant{cells: c}
 	if s.seen.locale == "" {
 		s.seen.locale = strings.Clone(c.text(fLocale))
@@ -494,7 +499,11 @@ func observeProduct(s *source, c cells) {
 		}
 		v.of = &s.seen.first
 	}
-	if kind := c.rowType(); kind != "product" && kind != "variants" || c.isOtherCurrency() ||
+	rows := []cells{c}
+	if s.isGrouped() && next.source != nil && s.orderKey(c.cells) == s.orderKey(next.cells) {
+		rows = append(rows, next)
+	}
+	if isParent(rows, 0) || c.rowType() == "ignored" || c.isOtherCurrency() || c.isSum() ||
 		s.description.Products.Grouped && c.hasImageOnly() {
 		return
 	}
@@ -546,6 +555,9 @@ func (r *reading) skuOf(v variant, name, group string) string {
 	}
 	switch {
 	case sku == "" && r.settings.MissingSKU == "derive":
+		if options := v.options(); len(options) > 0 && v.description.Products.Before == "" {
+			group = strings.Join(options, " / ") // which the name has otherwise
+		}
 		if sku = derivedSKU(name); v.seen.skus.isRepeated(sku) && group != "" {
 			sku = derivedSKU(fmt.Sprintf("%s (%s)", name, group))
 		}

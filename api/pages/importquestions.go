@@ -389,8 +389,10 @@ func answersOf(f form, i imports.Import) imports.Answers {
 	if mapping := mappingOf(f, i); mapping != nil {
 		set("mapping", mapping)
 	}
-	if f.Has("channel") {
-		set("channel", strings.TrimSpace(f.Get("channel")))
+	for _, name := range []string{"channel", "timezone"} {
+		if f.Has(name) {
+			set(name, strings.TrimSpace(f.Get(name)))
+		}
 	}
 	if f.Has("restore_zeros") {
 		set("restore_zeros", slices.Contains(f.Values["restore_zeros"], "1"))

@@ -178,7 +178,8 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		fields := fieldErrors{}
 		for field, problems := range invalid {
-			fields[field] = "The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + "."
+			name := strings.NewReplacer("_", " ", "timezone", "time zone").Replace(field)
+			fields[field] = fmt.Sprintf("The %s %s.", name, problems[0])
 		}
 		i.Settings = settings // as the user filled in the form
 		for n, file := range i.Files {

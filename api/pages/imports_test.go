@@ -203,7 +203,8 @@ var questionCases = map[string]struct {
 	},
 	"refunds": {
 		name: "square-items-detail.csv", answers: url.Values{"refunds": {"attach"}},
-		parts: []string{"What should happen to returns without an order?", "For example 2026-03-31 Mug", "Leave them out"},
+		parts: []string{"What should happen to returns without an order?", "TB2: refund of 9.72, of an earlier order", "Leave them out",
+			"TB2 is not imported: is a refund without its order"},
 		stored: []string{
 			"TB1 2026-03-30 revenue 26.00 tax 2.08 cost 0.00 refunded 9.72", "TB3 2026-03-31 revenue 15.00 tax 0.00 cost 0.00",
 		},
@@ -366,6 +367,36 @@ func TestAnswersStayAndAreRemembered(t *testing.T) {
 	if i = v.mustGet(t, path); i.State != changeplan.NeedsMapping || i.Settings.Mapping != nil || i.Settings.Statuses != nil ||
 		i.Settings.DateOrder != "mdy" || strings.Contains(page, "Answered as") {
 		t.Errorf("after the reset the import is %s, %+v: %s", i.State, i.Settings, page)
+	}
+}
+
+// TestTheTimeZoneOfFilesIsInWords imports an order of a file without a time zone as of another one than the tenant's.
+func TestTheTimeZoneOfFilesIsInWords(t *testing.T) {
+	t.Parallel()
+	v := newVisitor(t)
+	v.alter(t, `update tenants set timezone = 'Europe/Berlin' where id = $1`, v.a.ID)
+	path, page := v.upload(t, "zones.csv", "number,placed_at,sku,quantity,price\nZ1,2026-03-01 00:30,MUG,1,1234.50\n")
+	texts := func(page string) string {
+		return html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, ""))
+	}
+	for _, part := range []string{
+		"without a time zone are read in Europe/Berlin. This page shows them in Europe/Berlin.",
+		"Otherwise it is yours, Europe/Berlin.", "placed at 1 Mar 2026, 00:30 CET", "revenue 1,234.50",
+	} {
+		if !strings.Contains(texts(page), part) {
+			t.Errorf("the page does not show %q: %s", part, page)
+		}
+	}
+	sent, _ := fieldsOf(t, page)
+	sent.Set("timezone", "Nowhere")
+	v.try(t, call{path: path + "/settings", cookie: v.cookie, form: sent}, http.StatusUnprocessableEntity,
+		"The time zone must be a name such as Europe/Berlin.", `value="Nowhere"`)
+	sent.Set("timezone", " Asia/Tokyo ")
+	page = texts(v.send(t, path, "/settings", sent))
+	for _, part := range []string{"are read in Asia/Tokyo. This page shows them in Europe/Berlin.", "placed at 28 Feb 2026, 16:30 CET"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page in another time zone does not show %q: %s", part, page)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -178,6 +179,9 @@ func (p planPage) ProgressText(f formatter) string {
 	return fmt.Sprintf("%s of %s", f.Count(p.Progress.Rows), f.counted(*p.Progress.Of, "row", "rows"))
 }
 
+// amountFields are the fields of rows that are amounts.
+var amountFields = []string{"price", "msrp", "cost", "revenue", "amount"}
+
 // Change is a field of a row before and after.
 type change struct{ Field, Old, New string }
 
@@ -187,6 +191,9 @@ func changesOf(f formatter, row changeplan.Row) (all []change) {
 		text := planText(value)
 		if at, err := time.Parse(time.RFC3339, text); err == nil && strings.HasSuffix(field, "_at") {
 			return f.Time(at)
+		}
+		if cents, err := money.Parse(text); err == nil && slices.Contains(amountFields, field) {
+			return f.Money(cents)
 		}
 		return cmp.Or(text, "none")
 	}
