@@ -49,7 +49,7 @@ func observeSale(s *source, c, _ cells) {
 			s.seen.statuses = append(s.seen.statuses, strings.Clone(status))
 		}
 		if slices.Contains(s.seen.statuses, status) {
-			s.seen.rows.mark(statusKey + status)
+			s.seen.rows.mark(statusKey+status, status)
 		}
 	}
 	if !s.mayReturn() {
@@ -57,17 +57,16 @@ func observeSale(s *source, c, _ cells) {
 	}
 	if !s.isPlainSale() {
 		if _, known := c.word(fEvent); c.isReturn() || !known && table.IsNegative(c.text(fQuantity)) {
-			s.seen.returned(saleKey(c), strings.TrimSpace(c.text(fPlacedAt)+" "+c.text(fName)))
-			s.seen.rows.mark("refunds")
+			s.seen.returned(saleKey(c))
+			s.seen.rows.mark("refunds", strings.TrimSpace(c.text(fPlacedAt)+" "+c.text(fName)))
 		}
 		return
 	}
 	same := s.seen.previous[fNumber] == c.text(fNumber)
 	if table.IsNegative(c.text(fQuantity)) || table.IsNegative(c.text(fLineTotal)) {
-		s.seen.returned(saleKey(c), c.first(fNumber, fSKU, fName))
-		if !same {
-			s.seen.loneReturns = true
-			s.seen.rows.mark("refunds")
+		s.seen.returned(saleKey(c))
+		if !same { // a return below its order is one of it
+			s.seen.rows.mark("refunds", c.first(fNumber, fSKU, fName))
 		}
 		return
 	}
@@ -89,26 +88,24 @@ func observeSale(s *source, c, _ cells) {
 func (s *source) observeLine(c cells, same bool) {
 	value := c.text(fQuantity) + "\x00" + c.first(fPrice, fLineTotal)
 	if tax := c.text(fTax); strings.Trim(tax, "0.,") != "" {
-		s.seen.rows.mark("tax_included")
+		s.seen.rows.mark("tax_included", tax)
 		if same && withoutZeros(tax) == s.seen.previous[fTax] {
-			s.seen.rows.mark("tax")
+			s.seen.rows.mark("tax", tax)
 			s.seen.sameTax[boolOrder(value == s.seen.previous[fPrice])] = true
 		}
 	}
 	s.seen.previous[fPrice] = value
 	if quantity, _ := (table.Form{Decimal: '.'}).Digits(c.text(fQuantity)); quantity != "1" && quantity != "" {
-		s.seen.rows.mark("cost")
-		s.seen.several = true
+		s.seen.rows.mark("cost", quantity)
 	}
 	discount, _ := (table.Form{Decimal: '.'}).Digits(strings.Replace(c.text(fDiscount), ",", ".", 1))
 	if strings.Trim(discount, "-0.") == "" {
 		return
 	}
-	s.seen.rows.mark("discount")
+	s.seen.rows.mark("discount", discount)
 	s.seen.fractions[boolOrder(!strings.HasPrefix(strings.TrimPrefix(discount, "-"), "0."))] = true
 	if c.text(fPrice) == "" {
-		s.seen.rows.mark("total")
-		s.seen.discounted = true
+		s.seen.rows.mark("total", discount)
 	}
 }
 
@@ -134,10 +131,10 @@ func (s *source) askSale() (questions []Question) {
 	}
 	questions = append(questions, s.askLines()...)
 	hasCustomer := slices.ContainsFunc(ofCustomer, func(f field) bool { return len(s.columns[f]) > 0 })
-	if s.seen.returns != nil && (!s.isPlainSale() || s.seen.loneReturns && !hasCustomer) {
-		questions = append(questions, Question{ID: "refunds", Examples: []string{s.seen.example}})
+	if s.isPlainSale() && hasCustomer {
+		return questions
 	}
-	return questions
+	return append(questions, s.asked("refunds")...)
 }
 
 // askLines returns the questions about the amounts of lines of a spreadsheet: whether a cost is of a unit, a discount a
@@ -151,9 +148,9 @@ func (s *source) askLines() (questions []Question) {
 		f        field
 		isUnsure bool
 	}{
-		{"cost", fCost, s.seen.several && s.isCostOfGoods()},
+		{"cost", fCost, s.asked("cost") != nil && s.isCostOfGoods()},
 		{"discount", fDiscount, s.seen.fractions == [2]bool{true, false}},
-		{"total", fLineTotal, s.seen.discounted},
+		{"total", fLineTotal, s.asked("total") != nil},
 		{"tax", fTax, s.seen.sameTax == [2]bool{false, true} && !s.seen.perLine[fTax]},
 	} {
 		if q.isUnsure && len(s.columns[q.f]) > 0 {

@@ -215,14 +215,18 @@ func (c cells) moneyAt(i int, path string) *money.Cents {
 }
 
 // time returns a time, or the zero value if the cell is empty.
-func (c cells) time(f field, path string) time.Time { return c.timeAt(c.at(f), path) }
+func (c cells) time(f field, path string) time.Time { return c.readTime(c.form(f), c.text(f), path) }
 
-func (c cells) timeAt(i int, path string) time.Time {
-	cell := c.textAt(i)
-	if cell == "" {
-		return time.Time{}
+// readTime reads a time as a column has it. It returns the zero value for "".
+func (c cells) readTime(form table.Form, text, path string) (at time.Time) {
+	if text == "" {
+		return at
 	}
-	at, err := c.forms[i].Time(cell, c.zone)
+	zone, known := c.rowZone()
+	if !known {
+		c.refuse(path, "is in an unknown time zone, %q", c.text(fZone))
+	}
+	at, err := form.Time(text, zone)
 	if err != nil {
 		c.refuse(path, "%v", err)
 	}

@@ -77,6 +77,36 @@ func TestDescriptionsRecogniseTheirFixtures(t *testing.T) {
 	})
 }
 
+// A description says nothing that has no effect.
+func TestDescriptionsHaveOnlyWhatIsUsed(t *testing.T) {
+	t.Parallel()
+	described(t, func(t *testing.T, d *description, _ fstest.MapFS) {
+		used := slices.Concat(d.Ignored, d.Recognise.Required, d.Recognise.OneOf)
+		for _, c := range d.Columns {
+			used = append(used, c.names...)
+		}
+		for language, names := range d.Languages {
+			for name := range names {
+				if !slices.Contains(used, name) {
+					t.Errorf("the translation of %q in %s is of no column", name, language)
+				}
+			}
+		}
+		for _, f := range []field{fStatus, fPublished, fArchived} {
+			for word, meaning := range d.Values[f] {
+				if d.Kind == Product && d.Name != "spreadsheet_products" && statusOf(word) == meaning {
+					t.Errorf("%s: %q always means %s", f, word, meaning)
+				}
+			}
+		}
+		for word, meaning := range d.Values[fType] {
+			if meaning == "product" {
+				t.Errorf("the type %q is a product anyway", word)
+			}
+		}
+	})
+}
+
 // planned returns records without the cells of the file, or why there are none.
 func planned(t *testing.T, dir fs.FS) string {
 	t.Helper()

@@ -65,7 +65,7 @@ const (
 	fNumber
 	fPlacedAt
 	fTime // of placed_at
-	fZone // of placed_at
+	fZone // of the times of the row
 	fChannel
 	fCustomerID
 	fCustomerName

@@ -16,30 +16,26 @@ import (
 
 // evidence is what the first reading of a file found, besides the forms of columns.
 type evidence struct {
-	skus        skuEvidence
-	missingSKU  string            // an example of a product without SKU
-	first       cells             // the first row of a product with variants
-	locale      string            // of the first row of products
-	statuses    []string          // of orders, whose meaning is not known
-	returns     map[[16]byte]bool // the keys of returned items
-	example     string            // of a return
-	loneReturns bool              // a return of a spreadsheet is not below its order
-	perLine     [numFields]bool   // amounts of orders that differ between the rows of an order
-	sameTax     [2]bool           // rows of an order have the same tax, and not the same value; or the same value
-	several     bool              // a row has a quantity above 1
-	fractions   [2]bool           // discounts are between 0 and 1; or above
-	discounted  bool              // there is a discount beside a total without a price
-	firstOrder  time.Time
-	lastOrder   time.Time
-	rows        exampleRows
-	previous    [numFields]string // the last value of these in the order, and its number
+	skus       skuEvidence
+	first      cells             // the first row of a product with variants
+	locale     string            // of the first row of products
+	statuses   []string          // of orders, whose meaning is not known
+	returns    map[[16]byte]bool // the keys of returned items
+	perLine    [numFields]bool   // amounts of orders that differ between the rows of an order
+	sameTax    [2]bool           // rows of an order have the same tax, and not the same value; or the same value
+	fractions  [2]bool           // discounts are between 0 and 1; or above
+	firstOrder time.Time
+	lastOrder  time.Time
+	rows       exampleRows
+	previous   [numFields]string // the last value of these in the order, and its number
 }
 
 // exampleRows are rows that questions are about, by their keys.
 type exampleRows struct {
-	kept    map[string][]group
-	current group    // adjacent rows of an order, or of a product
-	about   []string // the keys of questions that these are about
+	examples map[string]string // what the first of them is about
+	kept     map[string][]group
+	current  group    // adjacent rows of an order, or of a product
+	about    []string // the keys of questions that these are about
 }
 
 const (
@@ -62,7 +58,13 @@ func (e *exampleRows) add(c cells) {
 }
 
 // mark keeps the current row, with others of the same order or product, for a question.
-func (e *exampleRows) mark(about string) {
+func (e *exampleRows) mark(about, example string) {
+	if e.examples == nil {
+		e.examples = map[string]string{}
+	}
+	if _, exists := e.examples[about]; !exists {
+		e.examples[strings.Clone(about)] = strings.Clone(example)
+	}
 	if len(e.kept[about]) < numReadings && !slices.Contains(e.about, about) {
 		e.about = append(e.about, strings.Clone(about))
 	}
@@ -80,6 +82,14 @@ func (e *exampleRows) end() {
 		}
 	}
 	e.current, e.about = group{rows: rows[:0]}, e.about[:0]
+}
+
+// asked returns a question if rows of the file are about it.
+func (s *source) asked(id string) []Question {
+	if example, exists := s.seen.rows.examples[id]; exists {
+		return []Question{{ID: id, Examples: []string{example}}}
+	}
+	return nil
 }
 
 // ask adds a question about a file, also one that the settings answer.

@@ -72,7 +72,7 @@ func (s *source) recogniseSheet(ctx context.Context, mapping map[string]string) 
 		return 0, s.readError(0, err)
 	}
 	defer rows.Close()
-	best := &source{File: s.File, table: s.table, zone: s.zone, currency: s.currency}
+	best := s
 	for i := range headerRows {
 		row, err := rows.Next()
 		if errors.Is(err, io.EOF) && i == 0 && formatOf(ownFiles, base(s.Name)) != nil && len(s.table.Sheets()) < 2 {
@@ -84,7 +84,7 @@ func (s *source) recogniseSheet(ctx context.Context, mapping map[string]string) 
 		if err != nil {
 			break // the scan reports it
 		}
-		candidate := &source{File: s.File, table: s.table, zone: s.zone, currency: s.currency}
+		candidate := new(*s)
 		candidate.skip = i + 1
 		if row.Problem != "" {
 			row.Cells = nil
@@ -107,9 +107,7 @@ func (s *source) recogniseSheet(ctx context.Context, mapping map[string]string) 
 			break
 		}
 	}
-	sheet := s.Sheet
 	*s = *best
-	s.Sheet = sheet
 	return score, nil
 }
 

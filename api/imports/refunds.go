@@ -19,9 +19,9 @@ const (
 )
 
 // returned records the key of a returned item, which the row that sold it also has.
-func (e *evidence) returned(key [16]byte, example string) {
+func (e *evidence) returned(key [16]byte) {
 	if e.returns == nil {
-		e.returns, e.example = map[[16]byte]bool{}, example
+		e.returns = map[[16]byte]bool{}
 	}
 	if len(e.returns) < maxReturns {
 		e.returns[key] = true

@@ -370,7 +370,7 @@ func (b *builder) withRefund(first cells, rows saleRows, outcome string, paid in
 	if at.IsZero() {
 		at = b.Order.PlacedAt
 		for _, c := range first.columns[fKnownAt] {
-			if known := first.timeAt(c.at, "refunded_at"); known.After(at) {
+			if known := first.readTime(first.forms[c.at], first.textAt(c.at), "refunded_at"); known.After(at) {
 				at = known
 			}
 		}
@@ -416,24 +416,13 @@ func (b *builder) adjustment(rows saleRows) int64 {
 
 // moment returns when a row happened, from up to three columns.
 func (c cells) moment(path string) time.Time {
-	zone, known := c.rowZone()
-	if !known {
-		c.refuse(path, "is in an unknown time zone, %q", c.text(fZone))
+	at, clock := c.time(fPlacedAt, path), c.text(fTime)
+	if at.IsZero() || clock == "" {
+		return at
 	}
-	text := c.text(fPlacedAt)
-	if text == "" {
-		return time.Time{}
-	}
-	form := c.form(fPlacedAt)
-	at, err := form.Time(text, zone)
+	at, err := c.form(fPlacedAt).Time(at.Format(time.DateOnly)+" "+clock, at.Location())
 	if err != nil {
-		c.refuse(path, "%v", err)
-		return time.Time{}
-	}
-	if clock := c.text(fTime); clock != "" {
-		if at, err = form.Time(at.Format(time.DateOnly)+" "+clock, zone); err != nil {
-			c.refuse(path, "%q must be a time such as 09:30", clock)
-		}
+		c.refuse(path, "%q must be a time such as 09:30", clock)
 	}
 	return at
 }

@@ -48,12 +48,13 @@ var Choices = map[string][]string{
 // orderStatuses are what a status of an order can mean, the strongest last.
 var orderStatuses = []string{"sale", "unpaid", "refunded", "ignored", "cancelled"}
 
-// answers returns the settings that are one of Choices.
+// answers returns the settings that are a text, of which most are one of Choices.
 func (s *Settings) answers() map[string]*string {
 	return map[string]*string{
 		"date_order": &s.DateOrder, "decimal": &s.Decimal, "charset": &s.Charset, "missing_sku": &s.MissingSKU,
 		"repeated_sku": &s.RepeatedSKU, "rounding": &s.Rounding, "refunds": &s.Refunds, "tax_included": &s.TaxIncluded,
 		"cost": &s.Cost, "discount": &s.Discount, "tax": &s.Tax, "total": &s.Total,
+		"timezone": &s.Timezone, "channel": &s.Channel,
 	}
 }
 
@@ -86,8 +87,7 @@ type Answers map[string]json.RawMessage
 
 // IsSetting reports whether a setting has this name.
 func IsSetting(name string) bool {
-	_, isQuestion := Choices[name]
-	return isQuestion || slices.Contains([]string{"timezone", "channel", "restore_zeros"}, name)
+	return new(Settings).answers()[name] != nil || slices.Contains([]string{"mapping", "statuses", "restore_zeros"}, name)
 }
 
 // With returns the settings with answers; other settings stay. The API, the pages and the command change settings in no
@@ -113,13 +113,9 @@ func (s *Settings) set(name string, value json.RawMessage) (err error) {
 	answer := s.answers()[name]
 	switch {
 	case answer != nil:
-		if *answer, err = textOf(value); err == nil && *answer == "" && !isNull {
+		if *answer, err = textOf(value); err == nil && *answer == "" && !isNull && Choices[name] != nil {
 			err = errors.New("must not be empty; null restores the default")
 		}
-	case name == "timezone":
-		s.Timezone, err = textOf(value)
-	case name == "channel":
-		s.Channel, err = textOf(value)
 	case name == "restore_zeros":
 		if json.Unmarshal(value, &s.RestoreZeros) != nil {
 			return errors.New("must be true or false")
@@ -197,7 +193,7 @@ func mappingOf(value json.RawMessage) (mapping map[string]map[string]string, err
 func (s Settings) check() tenancy.InvalidError {
 	invalid := tenancy.InvalidError{}
 	for name, answer := range s.answers() {
-		if choices := Choices[name]; *answer != "" && !slices.Contains(choices, *answer) {
+		if choices := Choices[name]; *answer != "" && choices != nil && !slices.Contains(choices, *answer) {
 			invalid.Add(name, "must be one of %s", strings.Join(choices, ", "))
 		}
 	}

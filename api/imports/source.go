@@ -316,28 +316,32 @@ func (s *source) decide(settings Settings) (questions []Question) {
 		dates = s.description.Dates
 	}
 	for i, column := range s.Header {
-		question := Question{Column: column, Examples: s.forms[i].Examples()}
 		form := s.forms[i] // without an answer
 		s.forms[i].Number(separator)
 		s.forms[i].Date(table.DateOrder(settings.DateOrder), dates)
+		ask := func(id string, read func(choice, text string) string) {
+			q := Question{ID: id, Column: column, Examples: form.Examples(), Readings: map[string][]string{}}
+			for _, choice := range Choices[id] {
+				for _, example := range q.Examples {
+					q.Readings[choice] = append(q.Readings[choice], read(choice, example))
+				}
+			}
+			questions = append(questions, q)
+		}
 		if form.Number(0) != "" {
-			question.ID = "decimal"
-			question.Readings = readingsOf("decimal", question.Examples, func(choice, text string) string {
+			ask("decimal", func(choice, text string) string {
 				digits, _ := table.Form{Decimal: choice[0]}.Digits(text)
 				return digits
 			})
-			questions = append(questions, question)
 		}
 		if form.Date("", dates) != "" {
-			question.ID = "date_order"
-			question.Readings = readingsOf("date_order", question.Examples, func(choice, text string) string {
+			ask("date_order", func(choice, text string) string {
 				at, err := table.Form{Order: table.DateOrder(choice)}.Time(text, s.zone)
 				if err != nil {
 					return text
 				}
 				return at.Format("2 January 2006")
 			})
-			questions = append(questions, question)
 		}
 	}
 	if s.description != nil {
@@ -371,15 +375,4 @@ func (s *source) offerRounding(settings Settings) {
 	if s.Rounding != nil && settings.Rounding != "" {
 		s.answered("rounding")
 	}
-}
-
-// readingsOf returns what examples are with each answer to a question.
-func readingsOf(id string, examples []string, read func(choice, example string) string) map[string][]string {
-	readings := map[string][]string{}
-	for _, choice := range Choices[id] {
-		for _, example := range examples {
-			readings[choice] = append(readings[choice], read(choice, example))
-		}
-	}
-	return readings
 }

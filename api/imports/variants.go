@@ -312,16 +312,8 @@ func (v variant) offSale(now time.Time) string {
 	if from, until, isInterval := strings.Cut(begin, "/"); isInterval && !strings.Contains(until, "/") {
 		begin, end = strings.TrimSpace(from), strings.TrimSpace(until)
 	}
-	read := func(f field, text string) (at time.Time) {
-		if text != "" {
-			var err error
-			if at, err = v.having(f).form(f).Time(text, v.zone); err != nil {
-				v.refuse(f.String(), "%v", err)
-			}
-		}
-		return at
-	}
-	from, until := read(fSaleFrom, begin), read(fSaleUntil, end)
+	from := v.readTime(v.having(fSaleFrom).form(fSaleFrom), begin, "sale_from")
+	until := v.readTime(v.having(fSaleUntil).form(fSaleUntil), end, "sale_until")
 	isLastDay := table.WithoutClock(end) == end && tenancy.DayOf(now, v.zone).Equal(tenancy.DayOf(until, v.zone))
 	switch {
 	case now.Before(from):
@@ -431,7 +423,6 @@ type skuEvidence struct {
 	contents map[uint64]uint64 // the hash of a row by the hash of its SKU, or of its SKU and place
 	repeated map[uint64]bool   // SKUs of rows that differ
 	placed   map[uint64]bool   // SKUs of rows that differ in their place
-	example  string            // of such a SKU
 }
 
 // add adds a row, and reports whether an earlier one with the same SKU differs.
@@ -508,7 +499,7 @@ func observeProduct(s *source, c, next cells) {
 		return
 	}
 	if c.has(fPriceTaxed) {
-		s.seen.rows.mark("tax_included")
+		s.seen.rows.mark("tax_included", c.text(fPriceTaxed))
 	}
 	sku := c.text(fSKU)
 	if s.description.Products.SKUList {
@@ -516,30 +507,23 @@ func observeProduct(s *source, c, next cells) {
 	}
 	if sku != "" {
 		if s.seen.skus.add(v, sku) {
-			s.seen.rows.mark("repeated_sku")
-			s.seen.skus.example = cmp.Or(s.seen.skus.example, strings.Clone(sku))
+			s.seen.rows.mark("repeated_sku", sku)
 		}
 		return
 	}
 	if name := cmp.Or(v.name(), c.text(fGroup)); name != "" {
-		s.seen.rows.mark("missing_sku")
-		s.seen.missingSKU = cmp.Or(s.seen.missingSKU, strings.Clone(name))
+		s.seen.rows.mark("missing_sku", name)
 		s.seen.skus.add(v, derivedSKU(name))
 	}
 }
 
 // askProduct returns the questions about products without a SKU, and about those with the same.
 func (s *source) askProduct() (questions []Question) {
-	if s.seen.missingSKU != "" {
-		questions = append(questions, Question{ID: "missing_sku", Examples: []string{s.seen.missingSKU}})
-	}
+	questions = s.asked("missing_sku")
 	if len(s.columns[fPriceTaxed]) > 0 && len(s.columns[fPrice]) > 0 {
 		questions = append(questions, Question{ID: "tax_included"})
 	}
-	if s.seen.skus.example != "" {
-		questions = append(questions, Question{ID: "repeated_sku", Examples: []string{s.seen.skus.example}})
-	}
-	return questions
+	return append(questions, s.asked("repeated_sku")...)
 }
 
 // skuOf returns the SKU of a variant. If the settings say so, it is the name where there is none, and the SKU with what
