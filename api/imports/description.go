@@ -47,6 +47,7 @@ type description struct {
 	Values map[field]map[string]string
 	// Dates is the order of day and month, if it is the same in all files: dmy or mdy.
 	Dates table.DateOrder
+	Names nameRules
 
 	Products productRules
 	Sales    saleRules
@@ -60,6 +61,24 @@ type recognition struct {
 	Required []string
 	OneOf    []string `yaml:"one_of"` // if there are any
 	Not      []string
+}
+
+// nameRules say what a variant, or an item, is called: the name, Before, the values of its options with Between between
+// them, and After. Without Before, names are complete. Whole are values that mean that there are no variants.
+type nameRules struct {
+	Before, Between, After string
+	Whole                  []string
+}
+
+func (r nameRules) isWhole(option string) bool {
+	return option == "" || slices.ContainsFunc(r.Whole, func(whole string) bool { return strings.EqualFold(whole, option) })
+}
+
+func (r nameRules) name(name string, options ...string) string {
+	if r.Before == "" || len(options) == 0 {
+		return name
+	}
+	return name + r.Before + strings.Join(options, r.Between) + r.After
 }
 
 // productRules say how rows become products.
@@ -81,10 +100,6 @@ type productRules struct {
 	SKUList     bool `yaml:"sku_list"`
 	// StockOnly means that rows change the stock of products, and nothing else.
 	StockOnly bool `yaml:"stock_only"`
-	// The name of a variant is the name, Before, the values of its options with Between between them, and After. Without
-	// Before, names are complete. Whole are values that mean that there are no variants.
-	Before, Between, After string
-	Whole                  []string
 	// DefaultStatus is that of products without one; otherwise they keep theirs.
 	DefaultStatus string `yaml:"default_status"`
 	// Category finds the category that counts in a cell, as its first group. CategoryPath is between its parts, if that is
@@ -135,9 +150,6 @@ type saleRules struct {
 	Guest string
 	// LinePrefix is before line_id where it stands for a SKU.
 	LinePrefix string `yaml:"line_prefix"`
-	// The name of an item is its name, Before, its variation and After, unless the variation is in Whole.
-	Before, After string
-	Whole         []string
 	// Fractions means that a fraction of a unit can be sold: the item is then one unit at the price of the line.
 	Fractions bool
 	// TipNamed is the name of a line that is a tip if it has no SKU, needs no shipping and is not taxable.
@@ -146,10 +158,8 @@ type saleRules struct {
 	FeeSKU string `yaml:"fee_sku"`
 	// Marketplace is who pays a part of the tax in the total.
 	Marketplace string
-	// References begins the references of refunds, so that a file with a higher sum adds only the difference. RefundNote
-	// says what is not known about refunds.
+	// References begins the references of refunds, so that a file with a higher sum adds only the difference.
 	References string
-	RefundNote string `yaml:"refund_note"`
 }
 
 // scope says in which rows of an order an amount is.

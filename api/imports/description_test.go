@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,10 @@ func TestDescriptionsHaveOnlyWhatIsUsed(t *testing.T) {
 					t.Errorf("the translation of %q in %s is of no column", name, language)
 				}
 			}
+		}
+		hasOptions := func(c namedColumns) bool { return c.field == fOptionValue || c.field == fVariation }
+		if !slices.ContainsFunc(d.Columns, hasOptions) && !reflect.DeepEqual(d.Names, nameRules{}) {
+			t.Error("names have no options")
 		}
 		for _, f := range []field{fStatus, fPublished, fArchived} {
 			for word, meaning := range d.Values[f] {

@@ -214,11 +214,9 @@ func Label(name string) string {
 
 // FormatTitle returns the format of a file for people, or "" if it is not one of another system.
 func FormatTitle(name string) string {
-	for _, f := range formats() {
-		if f.name == name {
-			title, _, _ := strings.Cut(f.description.Title, " (") // several formats share the name
-			return title
-		}
+	if f := formatOf(formats(), name); f != nil {
+		name, _, _ = strings.Cut(f.description.Title, " (") // several formats share the name
+		return name
 	}
 	return ""
 }

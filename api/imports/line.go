@@ -2,7 +2,6 @@ package imports
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -152,13 +151,11 @@ func (b *builder) percent(c cells, of int64) int64 {
 
 // lineName returns the name of the item of a row with its variation.
 func (c cells) lineName() string {
-	name, variation := c.text(fName), c.text(fVariation)
-	rules := &c.description.Sales
-	isWhole := func(word string) bool { return strings.EqualFold(word, variation) }
-	if variation == "" || slices.ContainsFunc(rules.Whole, isWhole) {
+	name, variation, rules := c.text(fName), c.text(fVariation), c.description.Names
+	if rules.isWhole(variation) {
 		return name
 	}
-	return name + rules.Before + variation + rules.After
+	return rules.name(name, variation)
 }
 
 // quantity returns the quantity of a line.

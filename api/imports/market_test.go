@@ -118,7 +118,7 @@ func TestEtsyItemsAndOrdersAreReadAloneAndTogether(t *testing.T) {
 	t.Parallel()
 	refund := []string{
 		"300002 2026-01-05T00:00 etsy by benx, 4 etsy-502 à 3.50 + 0.00 tax + 2.50 shipping " +
-			"(the date of the refund is the date of the order)",
+			"(the date of the refund is the last known date of the order)",
 		"refund of 300002: 6.50 at 2026-01-05T00:00",
 	}
 	mustSummarise(t, Settings{}, append([]string{
@@ -133,7 +133,7 @@ func TestEtsyItemsAndOrdersAreReadAloneAndTogether(t *testing.T) {
 		"300001 2025-12-30T00:00 etsy by annx, 1 Etsy order à 43.50 discount 4.00 + 0.00 tax + 5.00 shipping " +
 			"(Etsy's orders name no items) (Order Total has more than items, tax and shipping: tax that Etsy pays)",
 		"300002 2026-01-05T00:00 etsy by benx, 1 CARD à 14.00 + 0.00 tax + 2.50 shipping " +
-			"(Etsy's orders name no items) (the date of the refund is the date of the order)",
+			"(Etsy's orders name no items) (the date of the refund is the last known date of the order)",
 		refund[1],
 	}, "etsy_orders.csv")
 }

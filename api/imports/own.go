@@ -62,10 +62,8 @@ func own[L, A, R any](file *export.OwnFile[L, A, R], inArchive bool, f format) *
 
 // formatOf returns the format with a name, or nil.
 func formatOf(all []*format, name string) *format {
-	for _, f := range all {
-		if f.name == name {
-			return f
-		}
+	if i := slices.IndexFunc(all, func(f *format) bool { return f.name == name }); i >= 0 {
+		return all[i]
 	}
 	return nil
 }

@@ -58,8 +58,8 @@ func ownOrder(r *reading, g group) []Record {
 		first.Invalid.Add("items", "are missing in %s", files[1])
 	case g.suspect != "":
 		first.Invalid.Add("items", "may be incomplete: %s is refused", g.suspect)
-	case g.omitted > 0 && len(first.Order.Items) <= sales.MaxItems:
-		first.Invalid.Add("items", "have more than 8 MiB")
+	default:
+		first.refuseOmitted(g.omitted)
 	}
 	first.Omitted = g.omitted
 	return append(append(others, *first), first.cancellations(order, tenancy.InvalidError{})...)

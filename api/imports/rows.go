@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
@@ -30,9 +29,10 @@ func (i Import) RefusedFile() string {
 // cancellations too.
 func (i Import) FileKinds() []Kind {
 	var kinds []Kind
+	all := slices.Concat(formats(), ownFiles, archiveFiles)
 	for _, f := range i.readable() {
-		if kind := fileKinds()[f.Format]; kind != "" && !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
+		if of := formatOf(all, f.Format); of != nil && !slices.Contains(kinds, of.kind) {
+			kinds = append(kinds, of.kind)
 		}
 	}
 	return kinds
@@ -42,15 +42,6 @@ func (i Import) FileKinds() []Kind {
 func (i Import) HasCustomers() bool {
 	return slices.ContainsFunc(i.FileKinds(), func(k Kind) bool { return k == Customer || isSale(k) })
 }
-
-// fileKinds are the kinds of rows by format.
-var fileKinds = sync.OnceValue(func() map[string]Kind {
-	kinds := map[string]Kind{}
-	for _, f := range slices.Concat(formats(), archiveFiles, ownFiles) {
-		kinds[f.name] = f.kind
-	}
-	return kinds
-})
 
 // readable returns the files that were read.
 func (i Import) readable() []File {

@@ -375,17 +375,14 @@ func (b *builder) withRefund(first cells, rows saleRows, outcome string, paid in
 			}
 		}
 	}
-	rules := &first.description.Sales
 	var more []Record
 	if amount != 0 {
 		refundedAt := first.time(fRefundedAt, "refunded_at")
 		if refundedAt.IsZero() {
 			refundedAt = at
-			if rules.RefundNote != "" {
-				b.note(rules.RefundNote, 0)
-			}
+			b.note("the date of the refund is the last known date of the order", 0)
 		}
-		more = append(more, b.refund(rules.References, amount, refundedAt, of))
+		more = append(more, b.refund(first.description.Sales.References, amount, refundedAt, of))
 	}
 	if outcome == "cancelled" {
 		more = append(more, b.cancellation(at, tenancy.InvalidError{}))

@@ -202,8 +202,7 @@ func (r *Record) stockOnly() {
 func (v variant) options() (values []string) {
 	rules := &v.description.Products
 	add := func(value string) {
-		isSame := func(whole string) bool { return strings.EqualFold(whole, value) }
-		if value != "" && !slices.ContainsFunc(rules.Whole, isSame) {
+		if !v.description.Names.isWhole(value) {
 			values = append(values, value)
 		}
 	}
@@ -225,11 +224,7 @@ func (v variant) options() (values []string) {
 
 // name returns the name of a variant as in orders: "Shirt - S / Red".
 func (v variant) name() string {
-	rules, name := &v.description.Products, v.having(fName).text(fName)
-	if options := v.options(); rules.Before != "" && len(options) > 0 {
-		name += rules.Before + strings.Join(options, rules.Between) + rules.After
-	}
-	return name
+	return v.description.Names.name(v.having(fName).text(fName), v.options()...)
 }
 
 // status returns the status of a product: draft if any of its columns, or those of what it inherits from, says so.
@@ -539,7 +534,7 @@ func (r *reading) skuOf(v variant, name, group string) string {
 	}
 	switch {
 	case sku == "" && r.settings.MissingSKU == "derive":
-		if options := v.options(); len(options) > 0 && v.description.Products.Before == "" {
+		if options := v.options(); len(options) > 0 && v.description.Names.Before == "" {
 			group = strings.Join(options, " / ") // which the name has otherwise
 		}
 		if sku = derivedSKU(name); v.seen.skus.isRepeated(sku) && group != "" {
