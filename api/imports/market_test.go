@@ -69,7 +69,8 @@ func TestSquareTransactionsCompleteTheSales(t *testing.T) {
 		"T1 2026-07-18T16:59 pos by C9, 2 Tea tin (Green) à 12.50 less 2.50, 1 Espresso à 3.00, 1 service-charge à 1.00 " +
 			"discount 2.50 + 2.17 tax + 0.00 shipping (the tip is not part of the sale)\n",
 		"T9 2026-07-20T12:00 pos, 1 square-sale à 5.00 + 0.43 tax + 0.00 shipping " +
-			"(Square's transactions name no items)\nrefund of T9: 1.00 at 2026-07-20T12:00",
+			"(Square's transactions name no items) (the date of the refund is the last known date of the order)\n" +
+			"refund of T9: 1.00 at 2026-07-20T12:00",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("records =\n%s\nwithout\n%s", got, want)

@@ -111,7 +111,8 @@ func TestSpreadsheetsAreRecognised(t *testing.T) {
 		{"order columns in the first row only, and a sum", "Order;Date;Time;SKU;Quantity;Total;Refunded\n" +
 			"7;2026-02-01;14:30;A;3;10,00;2,50\n;;;B;1;5,00;\n;;;;;15,00;\n", Settings{}, []string{
 			"ignored: has no order number and no item",
-			"7 2026-02-01T14:30 import, 2 A à 3.33, 1 A à 3.34, 1 B à 5.00 + 0.00 tax + 0.00 shipping",
+			"7 2026-02-01T14:30 import, 2 A à 3.33, 1 A à 3.34, 1 B à 5.00 + 0.00 tax + 0.00 shipping " +
+				"(the date of the refund is the last known date of the order)",
 			"refund of 7: 2.50 at 2026-02-01T14:30"}},
 		{"items without a SKU below the first row of their order", "Order;Date;Item;Quantity;Price;Total\n" +
 			"7;2026-02-01;Axe;3;10,00;30,00\n;;Bow;1;5,00;5,00\n;;Sum;4;;35,00\n", Settings{}, []string{
@@ -581,7 +582,7 @@ func TestQuestionsShowTheirRowsInEachReading(t *testing.T) {
 		}},
 		"statuses": {order + "status\n1,3/4/2026,MUG,1,10.00,Strange\n", map[string][]string{
 			"sale": {"1: revenue 10.00, tax 0.00"}, "unpaid": {"1: revenue 10.00, tax 0.00; the order is not paid yet: strange"},
-			"refunded":  {"1: revenue 10.00, tax 0.00; refund of 10.00"},
+			"refunded":  {"1: revenue 10.00, tax 0.00; the date of the refund is the last known date of the order; refund of 10.00"},
 			"ignored":   {"1 is not imported: the state of the order is strange"},
 			"cancelled": {"1: revenue 10.00, tax 0.00; cancelled"},
 		}},

@@ -182,7 +182,8 @@ var questionCases = map[string]struct {
 		name: "statuses.csv", answers: url.Values{"status:strange": {"refunded"}, "status:odd": {"cancelled"}},
 		content: salesHeader + ",status\nS1,2026-03-13,MUG,1,10.00,Strange\nS2,2026-03-13,MUG,1,20.00,Odd\n",
 		parts: []string{
-			"What does each status of an order mean?", "strange", "odd", "S1: revenue 10.00, tax 0.00; refund of 10.00",
+			"What does each status of an order mean?", "strange", "odd",
+			"S1: revenue 10.00, tax 0.00; the date of the refund is the last known date of the order; refund of 10.00",
 			"S2: revenue 20.00, tax 0.00; cancelled", "S2 is not imported",
 		},
 		stored: []string{
