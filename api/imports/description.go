@@ -48,6 +48,8 @@ type description struct {
 	// Dates is the order of day and month, if it is the same in all files: dmy or mdy.
 	Dates table.DateOrder
 	Names nameRules
+	// Family is that of files with parts of the same orders or products: of these, the name of the file with the parents.
+	Family string
 
 	Products productRules
 	Sales    saleRules
@@ -93,10 +95,8 @@ type productRules struct {
 	GroupAbove bool `yaml:"group_above"`
 	ParentByID bool `yaml:"parent_by_id"`
 	// ParentFirst means that the first row of a group, or the one without a parent, is the parent of those with options.
-	// Family names the description of the file that has the parents, if that is another file. SKUList means that the SKU is a
-	// list of those of all variants, which are in no other row.
+	// SKUList means that the SKU is a list of those of all variants, which are in no other row.
 	ParentFirst bool `yaml:"parent_first"`
-	Family      string
 	SKUList     bool `yaml:"sku_list"`
 	// StockOnly means that rows change the stock of products, and nothing else.
 	StockOnly bool `yaml:"stock_only"`
@@ -116,10 +116,8 @@ type productRules struct {
 
 // saleRules say how rows become orders.
 type saleRules struct {
-	// Family is that of files with parts of the same orders. A file without items names the one that has them in ItemsIn,
-	// for people. If both are imported, the amounts of the file without items count, or those of the items, if
-	// AmountsOfItems is set there.
-	Family         string
+	// A file without items names the one of its family that has them in ItemsIn, for people. If both are imported, the
+	// amounts of the file without items count, or those of the items, if AmountsOfItems is set there.
 	ItemsIn        string `yaml:"items_in"`
 	AmountsOfItems bool   `yaml:"amounts_of_items"`
 	// Lone is the SKU of the item that an order gets without its items, with LoneNote.

@@ -45,7 +45,7 @@ func described(t *testing.T, test func(t *testing.T, d *description, dir fstest.
 				t.Fatal(err)
 			}
 			dir := directory("fixture.csv", string(content))
-			if parents := d.Products.Family; parents != "" && parents != name {
+			if parents := d.Family; d.Kind == Product && parents != "" && parents != name {
 				if content, err = os.ReadFile("formats/" + parents + ".csv"); err != nil {
 					t.Fatal(err)
 				}

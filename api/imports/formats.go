@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"cmp"
 	"io/fs"
 	"path"
 	"strings"
@@ -46,7 +45,7 @@ var formats = sync.OnceValue(func() (all []*format) {
 		if err != nil {
 			panic(err) // a test reads all
 		}
-		f := &format{name: d.Name, kind: d.Kind, description: d, family: cmp.Or(d.Sales.Family, d.Products.Family)}
+		f := &format{name: d.Name, kind: d.Kind, description: d, family: d.Family}
 		if f.read, f.observe = readProducts, observeProduct; d.Kind == Order {
 			f.read, f.observe = readSale, observeSale
 			f.items = d.Sales.ItemsIn == ""

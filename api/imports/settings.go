@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -152,7 +153,7 @@ func textsOf(value json.RawMessage, mayBeNull bool) (map[string]string, error) {
 	if json.Unmarshal(value, &texts) != nil || texts == nil && !mayBeNull {
 		return nil, errors.New("must be an object of texts")
 	}
-	var all map[string]string
+	all := map[string]string{}
 	for name, text := range texts {
 		if text == nil {
 			return nil, errors.New("must be an object of texts")
@@ -160,31 +161,21 @@ func textsOf(value json.RawMessage, mayBeNull bool) (map[string]string, error) {
 		if err := checkText(name + *text); err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = map[string]string{}
-		}
 		all[name] = *text
 	}
 	return all, nil
 }
 
 // mappingOf reads an object of files with objects of columns and fields.
-func mappingOf(value json.RawMessage) (mapping map[string]map[string]string, err error) {
+func mappingOf(value json.RawMessage) (map[string]map[string]string, error) {
 	var files map[string]json.RawMessage
-	if json.Unmarshal(value, &files) != nil {
-		return nil, errors.New("must be an object of files with objects of columns and fields")
-	}
+	err, mapping := json.Unmarshal(value, &files), map[string]map[string]string{}
 	for file, columns := range files {
-		texts, err := textsOf(columns, false)
-		if err != nil || checkText(file) != nil {
-			return nil, errors.New("must be an object of files with objects of columns and fields")
-		}
-		if mapping == nil {
-			mapping = map[string]map[string]string{}
-		}
-		if mapping[file] = texts; texts == nil {
-			mapping[file] = map[string]string{} // leaves the file out
-		}
+		texts, problem := textsOf(columns, false)
+		mapping[file], err = texts, cmp.Or(err, problem, checkText(file))
+	}
+	if err != nil {
+		return nil, errors.New("must be an object of files with objects of columns and fields")
 	}
 	return mapping, nil
 }
