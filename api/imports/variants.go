@@ -485,7 +485,7 @@ func observeProduct(s *source, c, next cells) {
 		}
 		v.of = &s.seen.first
 	}
-	rows := []cells{c}
+	rows := append(make([]cells, 0, 2), c)
 	if s.isGrouped() && next.source != nil && s.orderKey(c.cells) == s.orderKey(next.cells) {
 		rows = append(rows, next)
 	}
