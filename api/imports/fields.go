@@ -197,7 +197,8 @@ var labels = map[string]string{
 	"customer.name": "Customer name", "customer.email": "Customer e-mail", "category_name": "Category",
 	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
 	"images": "Image URLs", "option.value": "Option, such as size", "unit_price": "Price per unit",
-	"unit_cost": "Cost per unit",
+	"unit_cost": "Cost per unit", "cancelled_at": "Date of the cancellation", "label": "Name", "email": "E-mail",
+	"restock": "Restocked",
 }
 
 // Label returns what a field is called on pages and in readings.
@@ -213,9 +214,22 @@ func Label(name string) string {
 func FormatTitle(name string) string {
 	for _, f := range formats() {
 		if f.name == name {
-			title, _, _ := strings.Cut(f.description.Title, " (") // several formats share the name
-			return title
+			return f.titleText()
 		}
 	}
 	return ""
+}
+
+// FormatTitles returns the formats of other systems for people.
+func FormatTitles() (titles []string) {
+	for _, f := range formats() {
+		titles = append(titles, f.titleText())
+	}
+	return titles
+}
+
+// titleText returns the title without what tells apart formats with the same name.
+func (f *format) titleText() string {
+	title, _, _ := strings.Cut(f.description.Title, " (")
+	return title
 }

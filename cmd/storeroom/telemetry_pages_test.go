@@ -89,7 +89,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	}
 	w.open(t, v, to, nil, 303)
 	for _, page := range []string{
-		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/start?key=" + mark,
+		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/help", "/start?key=" + mark,
 		"/overview?compare=" + mark + "&from=" + mark, "/overview.xlsx?period=today",
 		"/products.csv?search=" + mark, "/products.xlsx", "/orders.csv?search=" + mark, "/orders.xlsx", "/order_items.csv",
 		"/refunds.csv", "/customers?search=" + mark, "/customers.csv", "/customers.xlsx", "/archive.zip", "/customers/" + mark,
@@ -99,6 +99,14 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	} {
 		w.open(t, v, to+page, nil, 200)
 	}
+	w.open(t, v, to+"/language", url.Values{"language": {mark}}, 400)
+	w.open(t, v, to+"/language", url.Values{"language": {"en"}}, 303)
+	w.open(t, v, to+"/products/1/edit", nil, 200)
+	w.open(t, v, to+"/products/1/edit", url.Values{"name": {mark}, "version": {mark}}, 422)
+	stock := url.Values{"type": {"add"}, "quantity": {mark}, "warehouse": {"1"}, "expected": {"0"}, "seen": {"0"}, "notes": {mark}}
+	w.open(t, v, to+"/products/1/stock", stock, 422)
+	stock.Set("quantity", "1")
+	w.open(t, v, to+"/products/1/stock", stock, 303)
 	w.open(t, v, to+"/confirm?next="+mark, nil, 200)
 	w.open(t, v, to+"/confirm", url.Values{"next": {mark}, "password": {mark}}, 200)
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
@@ -166,7 +174,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	return v
 }
 
-var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, \w+, limits\.\w+, p\.`)
+var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, [\w.]+, limits\.\w+, p\.`)
 
 // settingsRoutes returns the method and the pattern of every page, read from the source of the route table.
 func settingsRoutes(t *testing.T) (all []string) {

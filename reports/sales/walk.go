@@ -134,6 +134,7 @@ func (s *Store) linesOf(ctx context.Context, tenant tenancy.ID, orders []StoredO
 	}
 	return column(rows, func(r row) OrderLine {
 		r.Refunded, r.UnitsReturned = r.RefundedSum, r.ReturnedSum
+		s.hideLine((*Line)(&r.soldLine))
 		return OrderLine{orders[r.Place-1].Number, Line(r.soldLine)}
 	}), nil
 }
