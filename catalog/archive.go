@@ -88,6 +88,7 @@ type LedgerRow struct {
 	OrderNumber    *string
 	Reason         *string
 	APIKeyName     *string
+	Member         *string
 	CreatedAt      time.Time
 }
 
@@ -95,7 +96,7 @@ type LedgerRow struct {
 func (s *Store) EachAdjustment(ctx context.Context, tenant tenancy.ID, f func(LedgerRow) error) error {
 	return each(ctx, s, tenant, "adjustments", `
 select a.id, a.product_id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.created_at,
+       a.order_number, a.reason, a.created_at, a.member,
        `+skuOf+`a.product_id) as sku,
        (select name from warehouses where tenant_id = $1 and id = a.warehouse_id) as warehouse_name,
        (select name from api_keys where tenant_id = $1 and id = a.api_key_id) as api_key_name

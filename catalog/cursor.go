@@ -153,7 +153,7 @@ func (s *Store) walkSorted(ctx context.Context, tenant tenancy.ID, list Filter, 
 			if err != nil {
 				return fmt.Errorf("read %d products: %w", len(some), err)
 			}
-			if err := f(products); err != nil {
+			if err := f(s.hideAll(products)); err != nil {
 				return err
 			}
 			ids, size = ids[len(some):], nextWalkPage(products)

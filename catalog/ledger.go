@@ -25,6 +25,7 @@ type Adjustment struct {
 	Reason         *string // Sale, Cancellation or Refund, if an order changed the stock
 	APIKeyID       *int64
 	APIKeyName     *string
+	Member         *string // the e-mail address of the member who changed the stock
 	CreatedAt      time.Time
 }
 
@@ -38,7 +39,7 @@ const (
 
 	adjustmentColumns = `
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at`
+       a.order_number, a.reason, a.api_key_id, a.created_at, a.member`
 )
 
 // LedgerFilter selects rows of a product's ledger. The zero value of a field does not

@@ -68,6 +68,7 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products
 		page.Items = page.Items[:f.Page.PerPage]
 		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
 	}
+	s.hideAll(page.Items)
 	return page, nil
 }
 

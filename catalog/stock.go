@@ -187,6 +187,7 @@ func (s *Store) Adjust(
 	if err != nil {
 		return Product{}, Adjustment{}, tenancy.Wrap(err, "adjust product %d", id)
 	}
+	s.hideAll(result)
 	entries[0].APIKeyName = by.KeyName
 	return result[0], entries[0], nil
 }
@@ -204,7 +205,7 @@ func (s *Store) addOrRemove(
 	var entries []Adjustment
 	var result []Product
 	err = s.db.Run(ctx, by.Tenant, func(b *pgx.Batch) {
-		db.QueueRows(b, &entries, sql, by.Tenant, id, delta, orNull(r.WarehouseID), orNull(r.Notes), by.KeyID)
+		db.QueueRows(b, &entries, sql, by.Tenant, id, delta, orNull(r.WarehouseID), orNull(r.Notes), by.KeyID, by.Member)
 		db.QueueRows(b, &result, selectByID, by.Tenant, id)
 	})
 	switch {
@@ -213,6 +214,7 @@ func (s *Store) addOrRemove(
 	case err != nil || len(entries) == 0:
 		return p, entry, false, err
 	}
+	s.hideAll(result)
 	entries[0].APIKeyName = by.KeyName
 	return result[0], entries[0], true, nil
 }
@@ -266,9 +268,9 @@ select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}'
   from updated
 ), entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, api_key_id)
+       quantity_before, quantity_after, notes, api_key_id, member)
 select $1, id, warehouse_id, case when $3 > 0 then 'add' else 'remove' end, abs($3::bigint),
-       quantity - $3::bigint, quantity, $5, $6
+       quantity - $3::bigint, quantity, $5, $6, $7
   from updated
 returning *
 )` + selectEntries + `

@@ -192,9 +192,9 @@ func queueLedger(b *pgx.Batch, by Actor, changes []stockChange) *pgx.QueuedQuery
 	return b.Queue(`
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, order_number, reason, api_key_id)
+       quantity_before, quantity_after, notes, order_number, reason, api_key_id, member)
 select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
-       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint
+       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint, $4
   from rows from (
        jsonb_to_recordset($2) as (product_id bigint, warehouse_id bigint, type text, quantity integer,
                                   quantity_before integer, quantity_after integer, notes text,
@@ -205,5 +205,5 @@ select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
 returning *
 )`+selectEntries+`
   from entry a
- order by a.id`, by.Tenant, changes, by.KeyID)
+ order by a.id`, by.Tenant, changes, by.KeyID, by.Member)
 }

@@ -77,17 +77,49 @@ var (
 )
 
 // Store reads and writes the catalogs of all tenants.
-type Store struct{ db *db.DB }
+type Store struct {
+	db        *db.DB
+	hidesCost bool // see WithoutCosts
+}
 
 // New returns a store that works on d.
-func New(d *db.DB) *Store { return &Store{d} }
+func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Actor identifies the tenant of a change and the API key that the ledger records. KeyID
-// is nil if an operator's command makes the change. KeyName is the name of the key, or nil too.
+// WithoutCosts returns a store for people who must not see costs. The products that it returns have none, and no
+// change that it makes sets or clears one.
+func (s *Store) WithoutCosts() *Store { return &Store{s.db, true} }
+
+// hide removes what the store must not show.
+func (s *Store) hide(products ...*Product) {
+	for _, p := range products {
+		if s.hidesCost {
+			p.Cost = nil
+		}
+	}
+}
+
+// hideAll is hide for the products of a list.
+func (s *Store) hideAll(products []Product) []Product {
+	for i := range products {
+		s.hide(&products[i])
+	}
+	return products
+}
+
+// checkHidden adds an error for a field that the store hides.
+func (s *Store) checkHidden(c Changes, invalid tenancy.InvalidError) {
+	if s.hidesCost && c.Cost.Set {
+		invalid.Add("cost", "cannot be changed by someone who does not see it")
+	}
+}
+
+// Actor identifies the tenant of a change and the API key or the member that the ledger records. All are nil if an
+// operator's command makes the change.
 type Actor struct {
 	Tenant  tenancy.ID
 	KeyID   *int64
 	KeyName *string
+	Member  *string // the e-mail address
 }
 
 // rowID is the id of a row.

@@ -13,18 +13,20 @@ import (
 // Product returns a product. It returns ErrNotFound.
 func (s *Store) Product(ctx context.Context, tenant tenancy.ID, id int64) (Product, error) {
 	p, err := db.One[Product](ctx, s.db, tenant, selectByID, tenant, id)
+	s.hide(&p)
 	return p, tenancy.Wrap(err, "product %d", id)
 }
 
 // ProductsByID returns the products that exist, in the order of ids.
 func (s *Store) ProductsByID(ctx context.Context, tenant tenancy.ID, ids []int64) ([]Product, error) {
 	products, err := db.All[Product](ctx, s.db, tenant, productsOf("$2::bigint[]", ""), tenant, ids)
-	return products, tenancy.Wrap(err, "read %d products", len(ids))
+	return s.hideAll(products), tenancy.Wrap(err, "read %d products", len(ids))
 }
 
 // ProductBySKU returns the product with this SKU. It returns ErrNotFound.
 func (s *Store) ProductBySKU(ctx context.Context, tenant tenancy.ID, sku string) (Product, error) {
 	p, err := db.One[Product](ctx, s.db, tenant, selectBySKU, tenant, sku)
+	s.hide(&p)
 	return p, tenancy.Wrap(err, "product with SKU %q", sku)
 }
 
@@ -34,6 +36,7 @@ func (s *Store) ProductBySKU(ctx context.Context, tenant tenancy.ID, sku string)
 func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy.InvalidError) (Product, error) {
 	p := newProduct()
 	invalid = invalid.Clone()
+	s.checkHidden(c, invalid)
 	c.requireAll(invalid)
 	c.apply(&p, invalid)
 	if c.WarehouseID.given() && c.WarehouseID.Value == 0 { // the statement takes 0 for the default warehouse
@@ -54,6 +57,7 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy
 	if err != nil {
 		return p, tenancy.Wrap(err, "create product %q", p.SKU)
 	}
+	s.hideAll(created)
 	return created[0], nil
 }
 
@@ -72,7 +76,13 @@ func (s *Store) Replace(
 	if !c.Quantity.Set {
 		c.Quantity = Value(int64(0))
 	}
-	return s.change(ctx, by, id, precondition, c, invalid, (*lockedProduct).withDefaults)
+	return s.change(ctx, by, id, precondition, c, invalid, func(l *lockedProduct) Product {
+		p := l.withDefaults()
+		if s.hidesCost {
+			p.Cost = l.Cost
+		}
+		return p
+	})
 }
 
 // Patch sets the fields that are set in c. It returns ErrNotFound, ErrInsufficientStock,
@@ -90,6 +100,8 @@ func (s *Store) change(
 ) (Product, error) {
 	var locked lockedProduct
 	var result []Product
+	invalid = invalid.Clone()
+	s.checkHidden(c, invalid)
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
 		locked.queue(b, by.Tenant, id)
 		if c.Quantity.Set || c.WarehouseID.Set {
@@ -128,6 +140,7 @@ func (s *Store) change(
 	if err != nil {
 		return Product{}, tenancy.Wrap(err, "change product %d", id)
 	}
+	s.hideAll(result)
 	return result[0], nil
 }
 

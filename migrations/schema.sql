@@ -57,9 +57,11 @@ create table users (
     created_at          timestamptz not null default now(),
     password_parameters text,
     password_verifier   bytea,
+    language            text,
     PRIMARY KEY (id),
     UNIQUE (email),
     CHECK (email = lower(email)),
+    CHECK (language ~ '^[a-z]{2}$'::text),
     CHECK (octet_length(password_verifier) = 32)
 );
 comment on table users is 'People. An e-mail address has one account in the whole service. The runtime role has no privilege.';
@@ -304,12 +306,14 @@ create table inventory_adjustments (
     notes           text,
     order_number    text collate "C",
     reason          text collate "C",
+    member          text,
     PRIMARY KEY (tenant_id, id),
     CHECK ((type = ANY ('{add,remove,set}'::text[])) AND (reason = ANY ('{sale,cancellation,refund}'::text[])) AND (reason IS NULL) = (order_number IS NULL)) NOT VALID
 );
 comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
 comment on column inventory_adjustments.order_number is 'The order that changed the stock.';
 comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
+comment on column inventory_adjustments.member is 'The e-mail address of the member who changed the stock, or null.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
 CREATE TRIGGER count_quota AFTER INSERT ON inventory_adjustments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.counted'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION count_quota('inventory_adjustments');
@@ -1654,6 +1658,13 @@ AS $function$
 declare
     maker bigint := acting_owner(token);
 begin
+    if maker is null and may_invite(purpose, new_role) and not exists (
+           select from one_time_links l
+            where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint
+              and l.email = lower(address) and l.purpose = 'invitation' and usable(l)
+              and not may_invite(l.purpose, l.role)) then
+        maker := acting_member(token, '{admin}');
+    end if;
     if maker is null then
         return 'refused';
     end if;
@@ -1705,7 +1716,8 @@ AS $function$
       from one_time_links l
       left join users u on u.id = l.made_by
      where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint and usable(l)
-       and (select acting_member(token, '{owner}')) is not null
+       and ((select acting_member(token, '{owner}')) is not null
+            or may_invite(l.purpose, l.role) and (select acting_member(token, '{admin}')) is not null)
      order by l.id
 $function$;
 revoke execute on function tenant_links(bytea) from public;
@@ -1717,13 +1729,14 @@ CREATE OR REPLACE FUNCTION public.end_link(token bytea, link bigint)
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
+declare
+    is_owner boolean := acting_owner(token) is not null;
+    is_admin boolean := acting_member(token, '{admin}') is not null;
 begin
-    if acting_owner(token) is null then
-        return;
-    end if;
     return query
         update one_time_links l set expires_at = 'epoch'
          where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint and l.id = link and l.expires_at > now()
+           and (is_owner or is_admin and may_invite(l.purpose, l.role))
         returning l.purpose, l.email;
 end $function$;
 revoke execute on function end_link(bytea,bigint) from public;
@@ -4025,6 +4038,15 @@ begin
 end $function$;
 revoke execute on function mark_days() from public;
 
+CREATE OR REPLACE FUNCTION public.may_invite(purpose text, role text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select purpose = 'invitation' and role in ('clerk', 'accountant')
+$function$;
+revoke execute on function may_invite(text,text) from public;
+
 CREATE OR REPLACE FUNCTION public.move_work(of_task text, of_tenant bigint, by_worker uuid, to_state text, seconds double precision)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4386,3 +4408,31 @@ AS $function$
 $function$;
 revoke execute on function schema_functions() from public;
 grant execute on function schema_functions() to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.session_language(token bytea)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select u.language from sessions s join users u on u.id = s.user_id where s.token_hash = token and live(s)
+$function$;
+revoke execute on function session_language(bytea) from public;
+grant execute on function session_language(bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.set_language(token bytea, chosen text)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    with changed as (
+        update users u set language = chosen
+          from sessions s
+         where s.token_hash = token and live(s) and u.id = s.user_id
+        returning u.id
+    )
+    select exists (select from changed)
+$function$;
+revoke execute on function set_language(bytea,text) from public;
+grant execute on function set_language(bytea,text) to storeroom_runtime;

@@ -201,6 +201,8 @@ var labels = map[string]string{
 	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
 	"images": "Image URLs", "option.value": "Option, such as size", "unit_price": "Price per unit",
 	"unit_cost": "Cost per unit", "sale_from": "Beginning of the sale price", "sale_until": "End of the sale price",
+	"cancelled_at": "Date of the cancellation", "label": "Name", "email": "E-mail",
+	"restock": "Restocked",
 }
 
 // Label returns what a field is called on pages and in readings.
@@ -215,8 +217,21 @@ func Label(name string) string {
 // FormatTitle returns the format of a file for people, or "" if it is not one of another system.
 func FormatTitle(name string) string {
 	if f := formatOf(formats(), name); f != nil {
-		name, _, _ = strings.Cut(f.description.Title, " (") // several formats share the name
-		return name
+		return f.titleText()
 	}
 	return ""
+}
+
+// FormatTitles returns the formats of other systems for people.
+func FormatTitles() (titles []string) {
+	for _, f := range formats() {
+		titles = append(titles, f.titleText())
+	}
+	return titles
+}
+
+// titleText returns the title without what tells formats of the same system apart.
+func (f *format) titleText() string {
+	title, _, _ := strings.Cut(f.description.Title, " (")
+	return title
 }

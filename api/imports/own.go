@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/reports/export"
 )
 
@@ -137,6 +138,20 @@ func (s *source) ownByHeader() *format {
 		}
 	}
 	return nil
+}
+
+// useOwnTexts gives the columns of a workbook of ours that has them in words the names of the API. A file of others may
+// have such words too, but exported products have a status and a condition.
+func (s *source) useOwnTexts() {
+	if s.table.Sheets() == nil {
+		return
+	}
+	header := s.Header
+	s.Header = words.OwnHeader(header)
+	f := s.ownByHeader()
+	if f == nil || f.kind == Product && !(slices.Contains(s.Header, "status") && slices.Contains(s.Header, "condition")) {
+		s.Header = header
+	}
 }
 
 // checkOwn returns an error if our files do not fit together.

@@ -122,6 +122,7 @@ func (s *source) recogniseHeader(row table.Row, first bool, mapping map[string]s
 		return score, nil
 	}
 	if first {
+		s.useOwnTexts()
 		own, err := s.recogniseOwn(row)
 		if err != nil || own {
 			return len(s.own), err

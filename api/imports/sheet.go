@@ -119,7 +119,7 @@ func (s *source) propose() (score int) {
 		unsure, taken[fieldOf(ofSale[0])] = true, false
 		maps.DeleteFunc(s.Mapping, func(_, name string) bool { return name == ofSale[0] })
 	}
-	s.reason = MappingReason(s.Mapping, strings.Clone)
+	s.reason = mappingReason(s.Mapping)
 	if f := sheetFormat(taken); f != nil && !unsure && len(s.Mapping) >= 3 {
 		s.useMapping(f)
 	}
@@ -169,28 +169,41 @@ func lackingOfSheet(has [numFields]bool) (lacking [][]field, of field) {
 	return lacking, of
 }
 
-// MappingReason returns which fields keep a spreadsheet from being one of products or of orders, or "". label returns what a field is called.
-func MappingReason(mapping map[string]string, label func(field string) string) string {
+// Lacking returns which fields a spreadsheet whose columns have these fields also needs, of which one of each list is
+// enough. of is a field that only orders have, or "" for a spreadsheet of products.
+func Lacking(mapping map[string]string) (needs [][]string, of string) {
 	var has [numFields]bool
 	for _, name := range mapping {
 		has[fieldOf(name)] = true
 	}
-	lacking, of := lackingOfSheet(has)
-	var needs []string
+	lacking, other := lackingOfSheet(has)
 	for _, fields := range lacking {
 		var names []string
 		for _, f := range fields {
-			names = append(names, label(f.String()))
+			names = append(names, f.String())
 		}
-		needs = append(needs, strings.Join(names, " or "))
+		needs = append(needs, names)
+	}
+	if other != noField {
+		of = other.String()
+	}
+	return needs, of
+}
+
+// mappingReason returns why a spreadsheet whose columns have these fields is one neither of products nor of orders, or "".
+func mappingReason(mapping map[string]string) string {
+	lacking, of := Lacking(mapping)
+	var needs []string
+	for _, fields := range lacking {
+		needs = append(needs, strings.Join(fields, " or "))
 	}
 	switch {
 	case len(needs) == 0:
 		return ""
-	case of == noField:
+	case of == "":
 		return "products also need " + strings.Join(needs, ", and ")
 	}
-	return fmt.Sprintf("orders also need %s; products must not have %s", strings.Join(needs, ", and "), label(of.String()))
+	return fmt.Sprintf("orders also need %s; products must not have %s", strings.Join(needs, ", and "), of)
 }
 
 // useMapping sets the format and the columns that have a field of it. Several columns can be options of a product.
@@ -226,7 +239,7 @@ func (s *source) applyMapping(mapping map[string]string) (score int) {
 	case f != nil:
 		s.useMapping(f)
 	default:
-		s.reason = MappingReason(s.Mapping, strings.Clone)
+		s.reason = mappingReason(s.Mapping)
 	}
 	return 10*score + 1
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
+	"golang.org/x/text/message"
 
+	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -484,6 +486,29 @@ func TestOtherSheetsOfAWorkbookAreReported(t *testing.T) {
 		if f := set.Files; len(f) != 2 || f[0].Sheet != "Sheet1" || f[0].Problem != "" || f[1].Name != name ||
 			f[1].Sheet != "2026" || !strings.HasPrefix(f[1].Problem, "is another sheet") || len(records) != 1 {
 			t.Errorf("files %+v with %d records, want Sheet1 with one record, and 2026 with a problem", f, len(records))
+		}
+	}
+}
+
+// A workbook of ours may have its columns in the words of a language. One of others with such words is a spreadsheet.
+func TestOwnWorkbooksAreReadInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	names := []string{"sku", "name", "price", "status", "condition", "quantity"}
+	for _, l := range words.Languages {
+		printer := message.NewPrinter(l.Tag, message.Catalog(words.Catalog()))
+		var header []string
+		for _, name := range names {
+			text, _ := words.Column(name)
+			header = append(header, printer.Sprintf(text))
+		}
+		row := []string{"CUP", "Cup", "9.50", "draft", "new", "3"}
+		for count, want := range map[int]string{len(names): "products", 3: "spreadsheet_products"} {
+			book := spreadsheet(t, [][]string{header[:count], row[:count]})
+			set, records := mustRead(t, directory("export.xlsx", book), Settings{})
+			if set.Files[0].Format != want || len(records) != 1 || len(records[0].Invalid) > 0 ||
+				records[0].Product.Price.Value != 950 {
+				t.Errorf("%s: %q is %q with %+v, want %s", l.Code, header[:count], set.Files[0].Format, records, want)
+			}
 		}
 	}
 }

@@ -38,58 +38,69 @@ func (p *Handler) showAudit(w http.ResponseWriter, r *http.Request, u user) erro
 // actionPhrase returns an action of the audit log in words.
 func actionPhrase(action string) string {
 	phrase := map[string]string{
-		"archive.export":             "Exported an archive",
-		"customer.erase":             "Erased a customer",
-		"customer.export":            "Exported data of customers",
-		"import.apply":               "Applied an import",
-		"import.undo":                "Undid an import",
-		"import.cancel":              "Cancelled an import",
-		"products.apply":             "Applied a change plan",
-		"products.undo":              "Undid a change plan",
-		"products.cancel":            "Cancelled a change plan",
-		"key.create":                 "Created an API key",
-		"key.roll":                   "Rolled an API key",
-		"key.revoke":                 "Revoked an API key",
-		"member.create":              "Added a member",
-		"member.invite":              "Invited a member",
-		"member.invite_revoke":       "Revoked an invitation",
-		"member.join":                "Accepted an invitation",
-		"member.join_refused":        "Entered a wrong password for an invitation",
-		"member.role":                "Changed a role",
-		"member.remove":              "Removed a member",
-		"password.change":            "Changed the password",
-		"password.reset":             "Reset the password",
-		"password.reset_link":        "Created a password reset link",
-		"password.reset_link_revoke": "Revoked a password reset link",
-		"sign_in":                    "Signed in",
-		"sign_in.failed":             "A sign-in failed: wrong password",
-		"tenant.create":              "Created the account",
-		"tenant.change":              "Changed the plan or settings",
-		"webhook.create":             "Added a webhook",
-		"webhook.change":             "Changed a webhook",
-		"webhook.rotate":             "Rotated the secret of a webhook",
-		"webhook.replay":             "Replayed a webhook",
-		"webhook.delete":             "Deleted a webhook",
+		"archive.export":             mark("Exported an archive"),
+		"customer.erase":             mark("Erased a customer"),
+		"customer.export":            mark("Exported data of customers"),
+		"import.apply":               mark("Applied an import"),
+		"import.undo":                mark("Undid an import"),
+		"import.cancel":              mark("Cancelled an import"),
+		"products.apply":             mark("Applied a price change"),
+		"products.undo":              mark("Undid a price change"),
+		"products.cancel":            mark("Cancelled a price change"),
+		"product.change":             mark("Changed a product"),
+		"key.create":                 mark("Created an API key"),
+		"key.roll":                   mark("Rolled an API key"),
+		"key.revoke":                 mark("Revoked an API key"),
+		"member.create":              mark("Added a member"),
+		"member.invite":              mark("Invited a member"),
+		"member.invite_revoke":       mark("Revoked an invitation"),
+		"member.join":                mark("Accepted an invitation"),
+		"member.join_refused":        mark("Entered a wrong password for an invitation"),
+		"member.role":                mark("Changed a role"),
+		"member.remove":              mark("Removed a member"),
+		"password.change":            mark("Changed the password"),
+		"password.reset":             mark("Reset the password"),
+		"password.reset_link":        mark("Created a password reset link"),
+		"password.reset_link_revoke": mark("Revoked a password reset link"),
+		"sign_in":                    mark("Signed in"),
+		"sign_in.failed":             mark("A sign-in failed: wrong password"),
+		"tenant.create":              mark("Created the account"),
+		"tenant.change":              mark("Changed the plan or settings"),
+		"webhook.create":             mark("Added a webhook"),
+		"webhook.change":             mark("Changed a webhook"),
+		"webhook.rotate":             mark("Rotated the secret of a webhook"),
+		"webhook.replay":             mark("Replayed a webhook"),
+		"webhook.delete":             mark("Deleted a webhook"),
 	}[action]
 	return cmp.Or(phrase, action)
 }
 
-// detailLabel returns the name of a detail of an entry in words.
-func detailLabel(name string) string {
-	label := map[string]string{
-		"key_id": "Key ID", "overlap_hours": "Old key active for (hours)", "replaces": "Replaces key ID",
-		"rate_limit": "Rate limit (requests per 60 s)", "timezone": "Time zone", "url": "URL",
-	}[name]
-	return cmp.Or(label, title(strings.ReplaceAll(name, "_", " ")))
+// detailLabels are the names of details of entries in words, where the words of the name are not enough.
+var detailLabels = map[string]string{
+	"key_id": mark("Key ID"), "overlap_hours": mark("Old key active for (hours)"), "replaces": mark("Replaces key ID"),
+	"rate_limit": mark("Rate limit (requests per 60 s)"), "timezone": mark("Time zone"), "url": mark("URL"),
+	"permissions": mark("Permissions"), "expires": mark("Expires"), "role": mark("Role"), "name": mark("Name"),
+	"types": mark("Types"), "file": mark("File"), "filters": mark("Filters"), "email": mark("E-mail"),
+	"attempts": mark("Attempts"), "plan": mark("Plan"), "currency": mark("Currency"), "state": mark("State"),
+	"description": mark("Description"), "batch_size": mark("Most entries in a message"), "webhooks": mark("Webhooks"),
+	"rows": mark("Rows"), "fields": mark("Fields"), "title": mark("Title"),
 }
 
-// detailText formats a value that was decoded from JSON.
-func detailText(value any) string {
+// Detail returns the name of a detail of an entry in words.
+func (f formatter) Detail(name string) string {
+	if label, known := detailLabels[name]; known {
+		return f.T(label)
+	}
+	return title(strings.ReplaceAll(name, "_", " "))
+}
+
+// DetailText formats a value that was decoded from JSON.
+func (f formatter) DetailText(value any) string {
 	switch v := value.(type) {
 	case nil:
-		return "none"
+		return f.T("none")
 	case map[string]any:
-		return detailText(v["from"]) + " → " + detailText(v["to"])
+		return f.DetailText(v["from"]) + " → " + f.DetailText(v["to"])
 	case []any:
 		parts := make([]string, len(v))
 		for i, part := range v {

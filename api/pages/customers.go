@@ -14,6 +14,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
@@ -28,7 +29,7 @@ func (p *Handler) showCustomers(w http.ResponseWriter, r *http.Request, u user) 
 	page := customersPage{Search: filterText(r, "search")}
 	at := paging.Page{Number: pageNumber(r), PerPage: listPerPage}
 	filter := sales.CustomerFilter{Search: page.Search, Page: at}
-	customers, err := sales.New(u.db).ListCustomers(r.Context(), u.Tenant.ID, filter)
+	customers, err := u.sales().ListCustomers(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
 	}
@@ -38,17 +39,17 @@ func (p *Handler) showCustomers(w http.ResponseWriter, r *http.Request, u user) 
 
 // exportCustomers returns the handler that sends the list of customers as a file.
 func (p *Handler) exportCustomers(format string) handler {
-	return func(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.withRecentPassword(people.Manage, func(w http.ResponseWriter, r *http.Request, u user) error {
 		filter := sales.CustomerFilter{Search: filterText(r, "search")}
 		if err := p.logExport(r, u, "customers."+format, "search"); err != nil {
 			return err
 		}
-		return p.Send(w, r, "customers", format, func(ctx context.Context) export.Sheet {
+		return p.sendList(w, r, u, "customers", format, func(ctx context.Context) export.Sheet {
 			return export.CustomerFile.List(func(write func(sales.StoredCustomer) error) error {
-				return sales.New(u.db).WalkCustomers(ctx, u.Tenant.ID, filter, write)
+				return u.sales().WalkCustomers(ctx, u.Tenant.ID, filter, write)
 			})
 		})
-	}
+	})
 }
 
 // logExport records an export of data of customers, with those of the filters of its page that are used.
@@ -78,7 +79,7 @@ func (p *Handler) withCustomer(
 		if err != nil {
 			return err
 		}
-		customer, err := sales.New(u.db).Customer(r.Context(), u.Tenant.ID, id)
+		customer, err := u.sales().Customer(r.Context(), u.Tenant.ID, id)
 		if err != nil {
 			return err
 		}
@@ -88,20 +89,20 @@ func (p *Handler) withCustomer(
 
 type customerPage struct {
 	Customer sales.CustomerSales
-	Orders   []sales.StoredOrder
+	Orders   []orderRow
 	Pager    pager
 }
 
 // showCustomer shows a customer with its orders, including those that were cancelled.
 func (p *Handler) showCustomer(w http.ResponseWriter, r *http.Request, u user, customer sales.CustomerSales) error {
 	at := paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	orders, err := sales.New(u.db).List(r.Context(), u.Tenant.ID, sales.Filter{
+	orders, err := u.sales().List(r.Context(), u.Tenant.ID, sales.Filter{
 		Customer: customer.ID, Order: paging.Order{Descending: true}, Page: at,
 	})
 	if err != nil {
 		return err
 	}
-	page := customerPage{customer, orders.Items, newPager(r, at.Number, listPerPage, orders.Total)}
+	page := customerPage{customer, orderRows(orders.Items), newPager(r, at.Number, listPerPage, orders.Total)}
 	return p.showList(w, r, "customer", u, page.Pager, page)
 }
 

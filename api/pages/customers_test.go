@@ -23,8 +23,8 @@ func TestCustomers(t *testing.T) {
 	mustHave(t, s.mustGet(t, cookie, "/customers?search=byron", "en"), "1 customer,", "Ada Byron")
 	mustHave(t, s.mustGet(t, cookie, "/customers?search=zed", "en"), "No customers match this search")
 	page := "/customers/" + url.PathEscape("C/7 ü")
-	mustHave(t, s.mustGet(t, cookie, page, "en"), "Ada Byron", "Id C/7 ü E-mail ada @example .com", "Orders 1 Revenue 300.00",
-		"A1 2 Mar 2026, 12:00 2 300.00", "Download all data Erase")
+	mustHave(t, s.mustGet(t, cookie, page, "en"), "Ada Byron", "Customers Ada Byron C/7 ü", "E-mail ada @example .com", "Orders 1 Revenue 300.00",
+		"A1 2 Mar 2026, 12:00 300.00 Placed", "Download all data Erase")
 	if got := s.do(t, call{path: s.path("/customers.csv?search=ada"), cookie: cookie}).body; got !=
 		"id,name,email\r\nC/7 ü,Ada Byron,ada@example.com\r\n" {
 		t.Errorf("customers.csv = %q", got)

@@ -14,6 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // form is a form as the user filled it in, with its validation errors. The field request contains random text, so that
@@ -50,12 +51,12 @@ func pathID(r *http.Request) int64 {
 	return id
 }
 
-const invalidOption = "Select one of the options."
+var invalidOption = mark("Select one of the options.")
 
 // option is one value of a field, with a label and a sentence about it.
 type option struct{ Value, Label, Description string }
 
-// options are the values of the fields.
+// options are the values of the fields. Their labels and descriptions are translated where they are used.
 var options = map[string][]option{
 	"preset": {
 		{"read-only", "Read only", "Read products, reports, orders, customers, imports, webhooks and the usage of keys."},
@@ -85,9 +86,14 @@ var options = map[string][]option{
 		{"0", "0 hours (revoke immediately)", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
 	},
 	"role": {
-		{"viewer", "Viewer", "View sales, products, orders with their customers, change plans, API keys, usage and members."},
-		{"admin", "Admin", "Also erase customers, run imports and change plans, download everything, manage API keys and " +
-			"webhooks, and read the audit log."},
+		{"clerk", "Clerk",
+			"See and change products and stock, and see orders. No costs, margins, reports or e-mail addresses."},
+		{"accountant", "Accountant",
+			"See and download reports, orders with names of customers, and products with their costs. Change nothing."},
+		{"viewer", "Viewer",
+			"View sales, products, orders with their customers, price changes, API keys, usage and members."},
+		{"admin", "Admin", "Also change products and stock, erase customers, run imports and price changes, download " +
+			"everything, manage API keys and webhooks, invite clerks and accountants, and read the audit log."},
 		{"owner", "Owner", "Full access, including managing members."},
 	},
 	// The days that the page about usage shows.
@@ -96,7 +102,8 @@ var options = map[string][]option{
 	"act": {
 		{"", "All actions", ""},
 		{"archive.", "Archives", ""},
-		{"products.", "Change plans", ""},
+		{"products.", "Price changes", ""},
+		{"product.", "Products", ""},
 		{"customer.", "Customers", ""},
 		{"import.", "Imports", ""},
 		{"key.", "API keys", ""},
@@ -106,6 +113,16 @@ var options = map[string][]option{
 		{"tenant.", "Plan and settings", ""},
 		{"webhook.", "Webhooks", ""},
 	},
+}
+
+// roleOptions returns the options of roles that a person may give.
+func roleOptions(roles []people.Role) (given []option) {
+	for _, o := range options["role"] {
+		if slices.Contains(roles, people.Role(o.Value)) {
+			given = append(given, o)
+		}
+	}
+	return given
 }
 
 // presetLabel returns the label of the preset with these permissions, or the label of other permissions.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/number"
 
@@ -71,6 +73,7 @@ type importColumns struct {
 	Number  int // of the file
 	Name    string
 	Asked   bool
+	IsOpen  bool   // some columns are not imported
 	Reason  string // why the mapping cannot succeed
 	Earlier string // as in importQuestion
 	Columns []importColumn
@@ -91,56 +94,73 @@ type questionText struct {
 
 // questionTexts are in the order of the page: what decides about other questions comes first.
 var questionTexts = []questionText{
-	{"charset", "Which line has the right letters?", []option{
-		{"windows-1252", "Western European", "Windows-1252"}, {"windows-1250", "Central European", "Windows-1250"},
-		{"windows-1251", "Cyrillic", "Windows-1251"}, {"windows-1253", "Greek", "Windows-1253"},
-		{"windows-1254", "Turkish", "Windows-1254"}, {"windows-1257", "Baltic", "Windows-1257"},
-		{"shift_jis", "Japanese", "Shift JIS"}, {"euc-jp", "Japanese", "EUC-JP"}, {"gbk", "Simplified Chinese", "GBK"},
-		{"big5", "Traditional Chinese", "Big5"}, {"euc-kr", "Korean", "EUC-KR"}, {"koi8-r", "Russian", "KOI8-R"},
-		{"iso-8859-2", "Central European", "ISO 8859-2"}, {"iso-8859-5", "Cyrillic", "ISO 8859-5"},
-		{"iso-8859-7", "Greek", "ISO 8859-7"}, {"macintosh", "Western European", "Macintosh"},
+	{"charset", mark("Which line has the right letters?"), []option{
+		{"windows-1252", mark("Western European"), "Windows-1252"},
+		{"windows-1250", mark("Central European"), "Windows-1250"},
+		{"windows-1251", mark("Cyrillic"), "Windows-1251"}, {"windows-1253", mark("Greek"), "Windows-1253"},
+		{"windows-1254", mark("Turkish"), "Windows-1254"}, {"windows-1257", mark("Baltic"), "Windows-1257"},
+		{"shift_jis", mark("Japanese"), "Shift JIS"},
+		{"euc-jp", mark("Japanese"), "EUC-JP"},
+		{"gbk", mark("Simplified Chinese"), "GBK"},
+		{"big5", mark("Traditional Chinese"), "Big5"},
+		{"euc-kr", mark("Korean"), "EUC-KR"}, {"koi8-r", mark("Russian"), "KOI8-R"},
+		{"iso-8859-2", mark("Central European"), "ISO 8859-2"}, {"iso-8859-5", mark("Cyrillic"), "ISO 8859-5"},
+		{"iso-8859-7", mark("Greek"), "ISO 8859-7"}, {"macintosh", mark("Western European"), "Macintosh"},
 	}},
-	{"mapping", "What does each column mean?", nil},
-	{"date_order", "How are dates written?", []option{{"dmy", "Day, month, year", ""}, {"mdy", "Month, day, year", ""}}},
-	{"decimal", "How are numbers written?", []option{
-		{",", "With a decimal comma, as in 1.234,50", ""}, {".", "With a decimal point, as in 1,234.50", ""},
+	{"mapping", mark("What does each column mean?"), nil},
+	{"date_order", mark("How are dates written?"), []option{
+		{"dmy", mark("Day, month, year"), ""},
+		{"mdy", mark("Month, day, year"), ""},
 	}},
-	{"statuses", "What does each status of an order mean?", []option{
-		{"sale", "A sale", ""}, {"unpaid", "A sale that is not paid yet", ""},
-		{"refunded", "A sale that was refunded in full", ""}, {"cancelled", "A cancelled order", ""},
-		{"ignored", "No sale: leave these orders out", ""},
+	{"decimal", mark("How are numbers written?"), []option{
+		{",", mark("With a decimal comma, as in 1.234,50"), ""},
+		{".", mark("With a decimal point, as in 1,234.50"), ""},
 	}},
-	{"missing_sku", "What should products without a SKU get?", []option{
-		{"derive", "Their name as the SKU", ""}, {"refuse", "Nothing: refuse these rows", ""},
+	{"statuses", mark("What does each status of an order mean?"), []option{
+		{"sale", mark("A sale"), ""}, {"unpaid", mark("A sale that is not paid yet"), ""},
+		{"refunded", mark("A sale that was refunded in full"), ""}, {"cancelled", mark("A cancelled order"), ""},
+		{"ignored", mark("No sale: leave these orders out"), ""},
 	}},
-	{"repeated_sku", "Several rows that differ have the same SKU. What are they?", []option{
-		{"derive", "Different products: add the option or the name to the SKU", ""},
-		{"last", "One product: the last row counts", ""}, {"refuse", "A mistake: refuse these rows", ""},
+	{"missing_sku", mark("What should products without a SKU get?"), []option{
+		{"derive", mark("Their name as the SKU"), ""}, {"refuse", mark("Nothing: refuse these rows"), ""},
 	}},
-	{"refunds", "What should happen to returns without an order?", []option{
-		{"attach", "Refund the last earlier order of the same product, and of the same customer if the row names one", ""},
-		{"leave_out", "Leave them out", ""},
+	{"repeated_sku", mark("Several rows that differ have the same SKU. What are they?"), []option{
+		{"derive", mark("Different products: add the option or the name to the SKU"), ""},
+		{"last", mark("One product: the last row counts"), ""}, {"refuse", mark("A mistake: refuse these rows"), ""},
 	}},
-	{"tax_included", "Do the prices include tax?", []option{{"yes", "Yes, with tax", ""}, {"no", "No, without tax", ""}}},
-	{"cost", "What is the cost of?", []option{{"unit", "One unit", ""}, {"line", "All units of the row together", ""}}},
-	{"discount", "What are the discounts?", []option{
-		{"amount", "Amounts of money", ""}, {"percent", "Parts of the price: 0.2 is 20 %", ""},
+	{"refunds", mark("What should happen to returns without an order?"), []option{
+		{"attach", mark("Refund the last earlier order of the same product, " +
+			"and of the same customer if the row names one"), ""},
+		{"leave_out", mark("Leave them out"), ""},
 	}},
-	{"total", "Is the discount already taken off the total of the row?", []option{
-		{"before_discount", "No, the discount still comes off", ""}, {"after_discount", "Yes, the total is what was paid", ""},
+	{"tax_included", mark("Do the prices include tax?"), []option{
+		{"yes", mark("Yes, with tax"), ""},
+		{"no", mark("No, without tax"), ""},
 	}},
-	{"tax", "What is the tax of?", []option{
-		{"order", "The order: each row repeats it", ""}, {"row", "The row: the taxes of the rows add up", ""},
+	{"cost", mark("What is the cost of?"), []option{
+		{"unit", mark("One unit"), ""},
+		{"line", mark("All units of the row together"), ""},
 	}},
-	{"rounding", "What should happen to amounts with more than two decimals?", []option{
-		{"round", "Round them", ""}, {"refuse", "Refuse these rows", ""},
+	{"discount", mark("What are the discounts?"), []option{
+		{"amount", mark("Amounts of money"), ""}, {"percent", mark("Parts of the price: 0.2 is 20 %%"), ""},
+	}},
+	{"total", mark("Is the discount already taken off the total of the row?"), []option{
+		{"before_discount", mark("No, the discount still comes off"), ""},
+		{"after_discount", mark("Yes, the total is what was paid"), ""},
+	}},
+	{"tax", mark("What is the tax of?"), []option{
+		{"order", mark("The order: each row repeats it"), ""},
+		{"row", mark("The row: the taxes of the rows add up"), ""},
+	}},
+	{"rounding", mark("What should happen to amounts with more than two decimals?"), []option{
+		{"round", mark("Round them"), ""}, {"refuse", mark("Refuse these rows"), ""},
 	}},
 }
 
 // readQuestions prepares the questions of an import, and those that are answered.
 func (p *importPage) readQuestions(f formatter) {
 	for _, text := range questionTexts {
-		q := importQuestion{ID: text.ID, Sentence: text.Sentence, Earlier: p.earlier(f, text.ID, "")}
+		q := importQuestion{ID: text.ID, Sentence: f.T(text.Sentence), Earlier: p.earlier(f, text.ID, "")}
 		var all []imports.Question
 		for _, list := range [][]imports.Question{p.Questions, p.Answered} {
 			for _, of := range list {
@@ -154,13 +174,13 @@ func (p *importPage) readQuestions(f formatter) {
 		case "mapping":
 			q.Earlier, q.Columns = "", p.columns(f)
 		case "statuses":
-			q.Hint, q.Words = placesOf(all), p.words(text, all)
+			q.Hint, q.Words = f.places(all), p.words(f, text, all)
 		case "rounding":
 			q.Hint, all = p.roundings(f), nil
-			q.Choices = choicesOf(text, all, p.Settings.Rounding, nil)
+			q.Choices = f.choices(text, all, p.Settings.Rounding)
 		default:
-			q.Hint = placesOf(all)
-			q.Choices = choicesOf(text, all, p.Settings.Answer(text.ID), f.decimalText)
+			q.Hint = f.places(all)
+			q.Choices = f.choices(text, all, p.Settings.Answer(text.ID))
 		}
 		if most := 4; len(q.Choices) > most {
 			q.Choices, q.More = q.Choices[:most], q.Choices[most:]
@@ -171,10 +191,8 @@ func (p *importPage) readQuestions(f formatter) {
 	}
 }
 
-// choicesOf returns the answers to questions about several files, in the order of the first one.
-func choicesOf(
-	text questionText, all []imports.Question, chosen string, number func(string) string,
-) (choices []importChoice) {
+// choices returns the answers to questions about several files, in the order of the first one.
+func (f formatter) choices(text questionText, all []imports.Question, chosen string) (choices []importChoice) {
 	labels := text.Choices
 	if len(all) > 0 && text.ID == "charset" { // the most likely one is the first
 		labels = slices.Clone(labels)
@@ -183,7 +201,7 @@ func choicesOf(
 		})
 	}
 	for _, o := range labels {
-		choice := importChoice{Value: o.Value, Label: o.Label, Chosen: o.Value == chosen}
+		choice := importChoice{Value: o.Value, Label: f.T(o.Label), Chosen: o.Value == chosen}
 		if o.Description != "" {
 			choice.Label += " (" + o.Description + ")"
 		}
@@ -191,11 +209,17 @@ func choicesOf(
 			readings := q.Readings[o.Value]
 			isPair := (q.ID == "date_order" || q.ID == "decimal") && len(q.Examples) == len(readings)
 			for i, reading := range readings {
-				if q.ID == "decimal" {
-					reading = number(reading)
+				switch q.ID {
+				case "decimal":
+					reading = f.decimalText(reading)
+				case "date_order":
+					reading = f.dateText(reading)
+				case "charset": // is a line of the file
+				default:
+					reading = f.reading(reading)
 				}
 				if isPair {
-					reading = fmt.Sprintf("%s is %s", q.Examples[i], reading)
+					reading = f.T("%s is %s", q.Examples[i], reading)
 				}
 				choice.Readings = append(choice.Readings, reading)
 			}
@@ -220,13 +244,89 @@ func (f formatter) decimalText(text string) string {
 	return text
 }
 
-// placesOf names the columns and files of questions.
-func placesOf(all []imports.Question) string {
+// dateText writes a date as the visitor does.
+func (f formatter) dateText(text string) string {
+	day, err := time.Parse("2 January 2006", text)
+	if err != nil {
+		return text
+	}
+	return f.date(day, "2 January 2006")
+}
+
+// readingTexts are what rows become, in the words of the imports, and how pages say it. The values are groups.
+var readingTexts = []struct {
+	form *regexp.Regexp
+	text string
+}{
+	{regexp.MustCompile(`^(.+): revenue (\S+), tax (\S+), cost (\S+)$`), mark("%s: revenue %s, tax %s, cost %s")},
+	{regexp.MustCompile(`^(.+): revenue (\S+), tax (\S+)$`), mark("%s: revenue %s, tax %s")},
+	{regexp.MustCompile(`^SKU (.+), price (\S+)$`), mark("SKU %s, price %s")},
+	{regexp.MustCompile(`^SKU (.+)$`), mark("SKU %s")},
+	{regexp.MustCompile(`^refund of (\S+)$`), mark("refund of %s")},
+	{regexp.MustCompile(`^cancelled$`), mark("cancelled")},
+	{regexp.MustCompile(`^The row is not imported: (.+)$`), mark("The row is not imported: %s")},
+	{regexp.MustCompile(`^(.+) is not imported: (.+)$`), mark("%s is not imported: %s")},
+	{regexp.MustCompile(`^The row is refused: (.+)$`), mark("The row is refused: %s")},
+	{regexp.MustCompile(`^(.+) is refused: (.+)$`), mark("%s is refused: %s")},
+}
+
+// reading says what rows become. A text that has another form stays as the import wrote it.
+func (f formatter) reading(text string) string {
+	parts := strings.Split(text, "; ")
+	for i, part := range parts {
+		parts[i] = f.readingPart(part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (f formatter) readingPart(text string) string {
+	for _, known := range readingTexts {
+		groups := known.form.FindStringSubmatch(text)
+		if groups == nil {
+			continue
+		}
+		isReason := strings.HasSuffix(known.text, "is not imported: %s") || strings.HasSuffix(known.text, "is refused: %s")
+		values := []any{}
+		for i, value := range groups[1:] {
+			switch isLast := i == len(groups)-2; {
+			case isReason && isLast:
+				value = f.reasonText(value)
+			case i > 0 || strings.HasPrefix(text, "refund of"):
+				value = f.decimalText(value)
+			}
+			values = append(values, value)
+		}
+		return f.T(known.text, values...)
+	}
+	return f.Sentence(text)
+}
+
+// reasonText translates why a row is refused: the name of a field and what is wrong with it, or a sentence.
+func (f formatter) reasonText(text string) string {
+	var of string // the field with the longest name, because one can begin with another
+	for _, field := range slices.Concat(mappingFields(), []string{"unit_price", "unit_cost"}) {
+		if label := imports.Label(field); strings.HasPrefix(text, label+" ") && len(label) > len(imports.Label(of)) {
+			of = field
+		}
+	}
+	if of == "" {
+		return f.Sentence(text)
+	}
+	return f.refusalText(imports.Refusal{Field: of, Reason: strings.TrimPrefix(text, imports.Label(of)+" ")})
+}
+
+// refusalText returns why a row is refused.
+func (f formatter) refusalText(refusal imports.Refusal) string {
+	return title(strings.TrimSpace(f.Field(refusal.Field) + " " + f.Sentence(refusal.Reason)))
+}
+
+// places names the columns and files of questions.
+func (f formatter) places(all []imports.Question) string {
 	var places []string
 	for _, q := range all {
 		place := q.File
 		if q.Column != "" {
-			place = fmt.Sprintf("“%s” in %s", q.Column, q.File)
+			place = f.T("“%s” in %s", q.Column, q.File)
 		}
 		if !slices.Contains(places, place) {
 			places = append(places, place)
@@ -234,12 +334,12 @@ func placesOf(all []imports.Question) string {
 	}
 	const most = 5
 	if len(places) > most {
-		places = append(places[:most], fmt.Sprintf("and %d more", len(places)-most))
+		places = append(places[:most], f.T("and %d more", len(places)-most))
 	}
 	text := strings.Join(places, ", ")
 	for _, q := range all {
 		if len(q.Readings) == 0 && len(q.Examples) > 0 {
-			return fmt.Sprintf("%s. For example %s.", text, q.Examples[0])
+			return f.T("%s. For example %s.", text, q.Examples[0])
 		}
 	}
 	return text
@@ -260,7 +360,7 @@ func (p importPage) Rounding() *importQuestion {
 }
 
 // words are the statuses that the files have.
-func (p *importPage) words(text questionText, all []imports.Question) (words []importWord) {
+func (p *importPage) words(f formatter, text questionText, all []imports.Question) (words []importWord) {
 	for _, q := range all {
 		word := q.Word()
 		if word == "" { // it was erased with a customer
@@ -270,7 +370,7 @@ func (p *importPage) words(text questionText, all []imports.Question) (words []i
 			continue
 		}
 		chosen := p.Settings.Statuses[word]
-		words = append(words, importWord{word, choicesOf(text, []imports.Question{q}, chosen, nil), chosen != ""})
+		words = append(words, importWord{word, f.choices(text, []imports.Question{q}, chosen), chosen != ""})
 	}
 	return words
 }
@@ -280,7 +380,7 @@ func (p *importPage) roundings(f formatter) string {
 	var texts []string
 	for _, file := range p.Files {
 		if r := file.Rounding; r != nil {
-			texts = append(texts, fmt.Sprintf("%s in %s, for example %s. Rounding changes their sum by %s.", f.Rows(r.Count),
+			texts = append(texts, f.T("%s in %s, for example %s. Rounding changes their sum by %s.", f.Rows(r.Count),
 				file.Name, r.Examples[0], f.decimalText(r.Change)))
 		}
 	}
@@ -291,7 +391,7 @@ func (p *importPage) roundings(f formatter) string {
 func (p *importPage) earlier(f formatter, setting, file string) string {
 	for _, e := range p.Input.Earlier {
 		if e.Setting == setting && e.File == file {
-			return f.At(e.At).Format("2\u00a0January\u00a02006")
+			return f.date(f.at(e.At), "2\u00a0January\u00a02006")
 		}
 	}
 	return ""
@@ -307,13 +407,13 @@ func (p *importPage) columns(f formatter) (all []importColumns) {
 		if !isMapped(file, p.Settings) || slices.ContainsFunc(p.Questions, is("charset")) {
 			continue
 		}
-		of := importColumns{Number: n, Name: file.Name, Earlier: p.earlier(f, "mapping", file.Name)}
+		of := importColumns{Number: n, Name: file.Name, IsOpen: len(file.Unused) > 0,
+			Earlier: p.earlier(f, "mapping", file.Name)}
 		if i := slices.IndexFunc(p.Questions, is("mapping")); i >= 0 {
-			of.Asked, of.Reason = true, p.Questions[i].Reason
-			if reason := imports.MappingReason(file.Mapping, quotedLabel); reason != "" {
-				of.Reason = reason
+			of.Asked, of.Reason = true, f.lackingText(imports.Lacking(file.Mapping))
+			if of.Reason == "" && p.Questions[i].Reason != "" {
+				of.Reason = f.Sentence(title(p.Questions[i].Reason) + ".")
 			}
-			of.Reason = title(of.Reason)
 		}
 		for c, name := range file.Header {
 			if name != "" && slices.Index(file.Header, name) == c {
@@ -325,7 +425,32 @@ func (p *importPage) columns(f formatter) (all []importColumns) {
 	return all
 }
 
-func quotedLabel(field string) string { return "“" + imports.Label(field) + "”" }
+// lackingText says which fields a spreadsheet also needs, or returns "". Of each list, one field is enough. of is a
+// field that makes it one of orders.
+func (f formatter) lackingText(needs [][]string, of string) string {
+	var all string
+	for _, fields := range needs {
+		var either string
+		for _, field := range fields {
+			name := f.T("“%s”", f.Field(field))
+			if either != "" {
+				name = f.T("%s or %s", either, name)
+			}
+			either = name
+		}
+		if all != "" {
+			either = f.T("%s, and %s", all, either)
+		}
+		all = either
+	}
+	switch {
+	case all == "":
+		return ""
+	case of == "":
+		return f.T("Products also need %s.", all)
+	}
+	return f.T("Orders also need %s; products must not have %s.", all, f.T("“%s”", f.Field(of)))
+}
 
 // isMapped reports whether a user can map the columns of a file, also of one that is left out so far.
 func isMapped(f imports.File, settings imports.Settings) bool {
@@ -343,8 +468,8 @@ func (p importPage) Others() []importQuestion {
 	return slices.DeleteFunc(slices.Clone(p.All), func(q importQuestion) bool { return q.Asked })
 }
 
-// EarlierDates returns the days of the imports that answers come from.
-func (p importPage) EarlierDates() string {
+// EarlierDates are the dates of the earlier files whose answers are used.
+func (p importPage) EarlierDates(f formatter) string {
 	var dates []string
 	for _, q := range p.All {
 		all := []string{q.Earlier}
@@ -357,7 +482,14 @@ func (p importPage) EarlierDates() string {
 			}
 		}
 	}
-	return strings.Join(dates, " and ")
+	if len(dates) == 0 {
+		return ""
+	}
+	text := dates[0]
+	for _, date := range dates[1:] {
+		text = f.T("%s and %s", text, date)
+	}
+	return text
 }
 
 // statusField begins the name of the field about a status.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/spool"
 )
 
@@ -44,7 +46,7 @@ func (p *Handler) Upload(r *http.Request) (wanted, allowed bool) {
 	}
 	hasOrigin := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	u, err := p.signedInUser(r, route.URLParam("slug"))
-	return true, hasOrigin && err == nil && u.Tenant != nil && u.Can(admin)
+	return true, hasOrigin && err == nil && u.Tenant != nil && u.Can(people.Manage)
 }
 
 // plansPage is a list of plans or imports.
@@ -90,12 +92,15 @@ func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	case errors.Is(err, imports.ErrForm):
 		return fmt.Errorf("%w: %w", ErrForm, err)
 	case isLimit:
-		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": limit.Error()})
+		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": u.Format.Sentence(limit.Error())})
 	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
-		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "Select a file."})
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": u.T("Select a file.")})
 	case isInvalid:
-		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "The upload " +
-			invalid.Error() + "."})
+		var problems []string
+		for _, field := range slices.Sorted(maps.Keys(invalid)) {
+			problems = append(problems, title(u.Format.Sentence(invalid[field][0]))+".")
+		}
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": strings.Join(problems, " ")})
 	case err != nil:
 		return err
 	}
@@ -179,7 +184,7 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 		fields := fieldErrors{}
 		for field, problems := range invalid {
 			name := strings.NewReplacer("_", " ", "timezone", "time zone").Replace(field)
-			fields[field] = fmt.Sprintf("The %s %s.", name, problems[0])
+			fields[field] = u.Format.Sentence("The " + name + " " + problems[0] + ".")
 		}
 		i.Settings = settings // as the user filled in the form
 		for n, file := range i.Files {
@@ -200,7 +205,7 @@ func (p *Handler) downloadRefused(w http.ResponseWriter, r *http.Request, u user
 	}
 	send := func(w http.ResponseWriter, r *http.Request, u user) error { return p.sendRefused(w, r, u, i) }
 	if i.HasCustomers() {
-		send = p.withRecentPassword(admin, send)
+		send = p.withRecentPassword(people.Manage, send)
 	}
 	return send(w, r, u)
 }
@@ -234,13 +239,19 @@ func (p *Handler) sendArchive(w http.ResponseWriter, r *http.Request, u user) er
 	return p.SendArchive(w, r, u.db, *u.Tenant, p.by(r, u))
 }
 
-// formatName returns the format of a file in words.
-func formatName(format string) string {
+// FileFormat returns the format of a file in words.
+func (f formatter) FileFormat(format string) string {
 	if format == "" {
-		return "Not recognised"
+		return f.T("Not recognised")
 	}
-	return cmp.Or(imports.FormatTitle(format), "Storeroom "+strings.ReplaceAll(format, "_", " "))
+	if name := imports.FormatTitle(format); name != "" {
+		return f.Sentence(name)
+	}
+	return "Storeroom " + strings.ReplaceAll(format, "_", " ")
 }
+
+// Field returns a field of a product or an order in words.
+func (f formatter) Field(field string) string { return f.Sentence(imports.Label(field)) }
 
 // mappingFields are the fields of a mapping: those of products, then those that only orders have.
 func mappingFields() []string {

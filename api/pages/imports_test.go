@@ -361,7 +361,7 @@ func TestAnswersStayAndAreRemembered(t *testing.T) {
 	sent.Set("date_order", "mdy")
 	page = v.send(t, path, "/settings", sent)
 	if i = v.mustGet(t, path); i.Settings.DateOrder != "mdy" || i.Settings.Statuses["strange"] != "unpaid" ||
-		!slices.Equal(i.Remembered, []string{"mapping", "statuses"}) || !strings.Contains(page, "2026-03 ") {
+		!slices.Equal(i.Remembered, []string{"mapping", "statuses"}) || !strings.Contains(page, "Mar 2026 ") {
 		t.Errorf("after another answer the settings are %+v, remembered %v: %s", i.Settings, i.Remembered, page)
 	}
 	page = v.send(t, path, "/settings", url.Values{"reset": {"1"}})
@@ -413,6 +413,35 @@ func (v visitor) mustGet(t *testing.T, path string) imports.Import {
 		t.Fatal(err)
 	}
 	return i
+}
+
+// TestReadingsSpeakTheLanguage reads what the engine says about rows. What it does not know stays as it is.
+func TestReadingsSpeakTheLanguage(t *testing.T) {
+	t.Parallel()
+	f := visitorFormat(httptest.NewRequest("GET", "/?language=de", nil))
+	for text, want := range map[string]string{
+		"S1: revenue 1210.00, tax 0.00; refund of 10.50": "S1: Umsatz 1210,00, Steuern 0,00; Erstattung von 10,50",
+		"a: b: revenue 1.00, tax 0.00, cost 3.00":        "a: b: Umsatz 1,00, Steuern 0,00, Kosten 3,00",
+		"S2: revenue 2.00, tax 0.00; cancelled":          "S2: Umsatz 2,00, Steuern 0,00; storniert",
+		"SKU A-1, Mug, blue, price 9.50":                 "SKU A-1, Mug, blue, Preis 9,50",
+		"OC-1 is refused: SKU is that of several rows that differ": "OC-1 wird abgelehnt: SKU ist die mehrerer Zeilen, " +
+			"die sich unterscheiden",
+		"The row is refused: Price per unit must be a decimal number": "Die Zeile wird abgelehnt: Preis pro Stück " +
+			"muss eine Dezimalzahl sein",
+		"something else 100 %": "something else 100 %",
+	} {
+		if got := f.reading(text); got != want {
+			t.Errorf("reading(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if got := f.dateText("3 April 2026"); got != "3. April 2026" {
+		t.Errorf("the date is %q", got)
+	}
+	needs, of := imports.Lacking(map[string]string{"a": "number", "b": "placed_at", "c": "sku", "d": "quantity"})
+	want := "Bestellungen brauchen auch „Preis pro Stück“ oder „Summe der Position“; Produkte dürfen „Bestellnummer“ nicht haben."
+	if got := f.lackingText(needs, of); got != want {
+		t.Errorf("what a mapping lacks is %q, want %q", got, want)
+	}
 }
 
 // TestEachQuestionHasAForm shows each question of the engine, also where no rows can be shown. The texts have no words of

@@ -40,9 +40,9 @@ func (p *Handler) listKeys(w http.ResponseWriter, r *http.Request, u user) error
 	}
 	rows := make([]keyRow, len(all))
 	for i, key := range all {
-		rows[i] = keyRow{key, "operator"}
+		rows[i] = keyRow{key, u.Format.Word("operator")}
 		if key.CreatedBy != nil {
-			rows[i].Creator = cmp.Or(emails[*key.CreatedBy], "former member")
+			rows[i].Creator = cmp.Or(emails[*key.CreatedBy], u.Format.Word("former member"))
 		}
 	}
 	return p.show(w, http.StatusOK, "keys", u, rows)
@@ -64,8 +64,6 @@ type createdKey struct {
 	Overlap  string // how many hours the replaced key stays active
 }
 
-const tooManyKeys = "This account already has 50 live keys. Revoke a key first"
-
 // createKey creates a key and shows it in the response to the form. The value is not
 // stored, so that neither a reload nor the back button can show it again.
 func (p *Handler) createKey(w http.ResponseWriter, r *http.Request, u user) error {
@@ -73,7 +71,7 @@ func (p *Handler) createKey(w http.ResponseWriter, r *http.Request, u user) erro
 	if !f.hasRequest() {
 		return ErrForm
 	}
-	wanted := f.newKey()
+	wanted := f.newKey(u.Format)
 	if err := p.confirmPassword(w, r, &u, f, "password"); err != nil {
 		return err
 	}
@@ -85,7 +83,7 @@ func (p *Handler) createKey(w http.ResponseWriter, r *http.Request, u user) erro
 	}
 	key, secret, err := p.Keys.On(u.db).Create(r.Context(), u.Tenant.ID, p.by(r, u), wanted)
 	if errors.Is(err, keys.ErrTooMany) {
-		f.Errors[""] = tooManyKeys + "."
+		f.Errors[""] = u.T("This account already has 50 live keys. Revoke a key first.")
 		return p.show(w, http.StatusUnprocessableEntity, "key-new", u, f)
 	}
 	if err != nil {
@@ -95,7 +93,7 @@ func (p *Handler) createKey(w http.ResponseWriter, r *http.Request, u user) erro
 }
 
 // newKey returns the key that the form describes. It adds the errors of the fields.
-func (f form) newKey() keys.NewKey {
+func (f form) newKey(words formatter) keys.NewKey {
 	selected := strings.Join(append(f.Values["permission"], f.Get("preset")), ",")
 	// Check reports invalid permissions, because ParsePermissions returns none.
 	chosen, _ := keys.ParsePermissions(selected)
@@ -104,17 +102,17 @@ func (f form) newKey() keys.NewKey {
 	}
 	invalid, _ := errors.AsType[tenancy.InvalidError](wanted.Check())
 	if messages := invalid["name"]; messages != nil {
-		f.Errors["name"] = "The name " + messages[0] + "."
+		f.Errors["name"] = words.Sentence("The name " + messages[0] + ".")
 	}
 	if invalid["expires"] != nil {
-		f.Errors["lifetime"] = invalidOption
+		f.Errors["lifetime"] = words.T(invalidOption)
 	}
 	switch {
 	case invalid["permissions"] == nil:
 	case selected == "":
-		f.Errors["permissions"] = "Select at least one permission."
+		f.Errors["permissions"] = words.T("Select at least one permission.")
 	default:
-		f.Errors["permissions"] = "Select one of the listed permissions."
+		f.Errors["permissions"] = words.T("Select one of the listed permissions.")
 	}
 	return wanted
 }
@@ -168,9 +166,9 @@ func (p *Handler) rollKey(w http.ResponseWriter, r *http.Request, u user, key ke
 	case errors.Is(err, keys.ErrEnded):
 		return p.withKey(p.showInactive)(w, r, u)
 	case errors.Is(err, keys.ErrTooMany):
-		page.Errors[""] = tooManyKeys + ", or revoke the old key immediately."
+		page.Errors[""] = u.T("This account already has 50 live keys. Revoke a key first, or revoke the old key immediately.")
 	case isInvalid:
-		page.Errors["overlap"] = invalidOption
+		page.Errors["overlap"] = u.T(invalidOption)
 	case err != nil:
 		return err
 	default:

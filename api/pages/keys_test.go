@@ -350,7 +350,7 @@ func TestShellDoesNotRunTheNameOfAKey(t *testing.T) {
 		"$(echo x)`echo x`": "paste the key “$(echo x)`echo x`” here",
 		`'; echo x; '\`:     `paste the key “’; echo x; ’\” here`,
 	} {
-		line := startPage{Selected: keys.Key{Name: name}}.Assign()
+		line := startPage{Selected: keys.Key{Name: name}}.Assign(sampleFormat())
 		got, err := exec.CommandContext(t.Context(), "sh", "-c", line+`; printf %s "$API_KEY"`).CombinedOutput()
 		if err != nil || string(got) != want {
 			t.Errorf("%s sets %q, %v, want %q", line, got, err, want)

@@ -1,8 +1,11 @@
 package pages
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,7 +22,9 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 const (
@@ -31,6 +36,8 @@ const (
 	maxChoices = 200
 	// productMonths is how many months of sales a product shows.
 	productMonths = 24
+	// maxSummed limits the orders of which a list shows the sum, because it reads each of them.
+	maxSummed = 10_000
 )
 
 // pager is the navigation between the pages of a list.
@@ -38,6 +45,7 @@ type pager struct {
 	Number, Pages  int
 	Total          int64
 	Previous, Next string // URLs, or empty
+	First, Last    string
 	Query          string // the parameters of the list, for its exports
 }
 
@@ -64,10 +72,10 @@ func newPager(r *http.Request, number, perPage int, total int64) pager {
 		return "?" + values.Encode()
 	}
 	if number > 1 {
-		p.Previous = link(number - 1)
+		p.First, p.Previous = link(1), link(number-1)
 	}
 	if number < p.Pages {
-		p.Next = link(number + 1)
+		p.Next, p.Last = link(number+1), link(p.Pages)
 	}
 	return p
 }
@@ -110,9 +118,60 @@ type productsPage struct {
 	CategoryID int64
 	Sort       string // a column, with - in front for descending
 	Categories []catalog.Reference
-	Products   []catalog.Product
-	Pager      pager
-	IsFiltered bool
+	// MoreCategories is set if the filter does not have all of them.
+	MoreCategories bool
+	Products       []catalog.Product
+	Pager          pager
+	IsFiltered     bool
+	IsLow          bool // the list has only products at their reorder point or below, and no other filter
+	Chips          []filterChip
+}
+
+// filterChip is a filter that the form of a list does not have, such as the tag that a product's page leads to.
+type filterChip struct {
+	Name, Value string // the parameter
+	Text        string
+	Without     string // the URL without the filter
+}
+
+// productFilters are the references by which links filter products.
+var productFilters = []struct {
+	name string
+	kind catalog.Kind
+	of   func(*catalog.Filter) **int64
+	text string
+}{
+	{"warehouse", catalog.Warehouses, func(f *catalog.Filter) **int64 { return &f.WarehouseID }, mark("Warehouse: %s")},
+	{"seller", catalog.Sellers, func(f *catalog.Filter) **int64 { return &f.SellerID }, mark("Seller: %s")},
+}
+
+// addChips names the filters that the form does not have.
+func (p *productsPage) addChips(r *http.Request, u user, filter catalog.Filter) error {
+	add := func(name, text string) {
+		values := maps.Clone(r.Form)
+		values.Del(name)
+		values.Del("page")
+		p.Chips = append(p.Chips, filterChip{name, r.FormValue(name), text, "?" + values.Encode()})
+	}
+	for _, f := range productFilters {
+		id := *f.of(&filter)
+		if id == nil {
+			continue
+		}
+		found, err := u.catalog().ReferencesByID(r.Context(), u.Tenant.ID, f.kind, []int64{*id})
+		if err != nil {
+			return err
+		}
+		name := strconv.FormatInt(*id, 10)
+		for _, reference := range found {
+			name = reference.Name
+		}
+		add(f.name, u.T(f.text, name))
+	}
+	if filter.Tag != "" {
+		add("tag", u.T("Tag: %s", filter.Tag))
+	}
+	return nil
 }
 
 // productSorts are the values of the parameter sort. The first is the default.
@@ -133,7 +192,15 @@ func readProducts(r *http.Request) (productsPage, catalog.Filter) {
 	if id, err := strconv.ParseInt(r.FormValue("category"), 10, 64); err == nil {
 		filter.CategoryID, page.CategoryID = &id, id
 	}
-	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil
+	for _, f := range productFilters {
+		if id, err := strconv.ParseInt(r.FormValue(f.name), 10, 64); err == nil {
+			*f.of(&filter) = &id
+		}
+	}
+	filter.Tag = filterText(r, "tag")
+	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil || filter.WarehouseID != nil ||
+		filter.SellerID != nil || filter.Tag != ""
+	page.IsLow = r.FormValue("stock") == "low"
 	return page, filter
 }
 
@@ -141,30 +208,105 @@ func readProducts(r *http.Request) (productsPage, catalog.Filter) {
 func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
 	page, filter := readProducts(r)
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	categories, err := catalog.New(u.db).References(r.Context(), u.Tenant.ID, catalog.Categories, "",
+	categories, err := u.catalog().References(r.Context(), u.Tenant.ID, catalog.Categories, "",
 		paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
 	}
-	products, err := catalog.New(u.db).List(r.Context(), u.Tenant.ID, filter)
+	var products catalog.Products
+	if page.IsLow {
+		products, err = u.catalog().Low(r.Context(), u.Tenant.ID, filter.Page)
+	} else {
+		products, err = u.catalog().List(r.Context(), u.Tenant.ID, filter)
+	}
+	if err == nil {
+		err = page.addChips(r, u, filter)
+	}
 	if err != nil {
 		return err
 	}
+	if upc := onlyWithBarcode(page.Search, products); upc != 0 { // a scanner types the barcode
+		redirect(w, r, u.path("/products/"+strconv.FormatInt(upc, 10)))
+		return nil
+	}
 	page.Categories, page.Products = categories.Items, products.Items
+	page.MoreCategories = categories.Total > maxChoices
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, products.Total)
 	return p.showList(w, r, "products", u, page.Pager, page)
+}
+
+// onlyWithBarcode returns the id of the only product that a search found, if the search is its barcode or its SKU. It
+// returns 0 otherwise.
+func onlyWithBarcode(search string, found catalog.Products) int64 {
+	if len(found.Items) != 1 || found.Total != 1 || search == "" {
+		return 0
+	}
+	if p := found.Items[0]; p.SKU == search || p.UPC != nil && *p.UPC == search {
+		return p.ID
+	}
+	return 0
 }
 
 // exportProducts returns the handler that sends the list of products as a file.
 func (p *Handler) exportProducts(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
 		_, filter := readProducts(r)
-		return p.Send(w, r, "products", format, func(ctx context.Context) export.Sheet {
+		return p.sendList(w, r, u, "products", format, func(ctx context.Context) export.Sheet {
 			return export.ProductFile.List(func(write func(catalog.Product) error) error {
-				return catalog.New(u.db).Walk(ctx, u.Tenant.ID, filter, write)
+				return u.catalog().Walk(ctx, u.Tenant.ID, filter, write)
 			})
 		})
 	}
+}
+
+// leftOut returns the columns of a list that files for the user leave out, and what these are, in words of file names.
+func (u user) leftOut(list string) (columns []string, what string) {
+	if !u.Can(people.ReadCosts) && slices.Contains([]string{"products", "orders", "order_items"}, list) {
+		columns, what = []string{"cost", "cost_total", "unit_cost"}, "_costs"
+	}
+	switch {
+	case list != "orders":
+	case !u.Can(people.DownloadNames):
+		return append(columns, "customer_name", "customer_email"), what + "_names_emails"
+	case !u.Can(people.ReadEmails):
+		return append(columns, "customer_email"), what + "_emails"
+	}
+	return columns, what
+}
+
+// leftOutTexts say what a file leaves out, by the second result of leftOut.
+var leftOutTexts = map[string]string{
+	"_costs":              mark("The files leave out costs."),
+	"_emails":             mark("The files leave out e-mail addresses of customers."),
+	"_names_emails":       mark("The files leave out names and e-mail addresses of customers."),
+	"_costs_names_emails": mark("The files leave out costs, and names and e-mail addresses of customers."),
+}
+
+// LeftOut says what files of a list leave out for the user, or returns "".
+func (u user) LeftOut(list string) string {
+	if _, what := u.leftOut(list); what != "" {
+		return u.T(leftOutTexts[what])
+	}
+	return ""
+}
+
+// sendList sends a list as a file, whose name says what it leaves out for the user. A workbook has the words of the user's
+// language, which an import also reads.
+func (p *Handler) sendList(
+	w http.ResponseWriter, r *http.Request, u user, list, format string, sheet func(context.Context) export.Sheet,
+) error {
+	columns, what := u.leftOut(list)
+	name := list
+	if what != "" {
+		name += "_without" + what
+	}
+	return p.Send(w, r, name, format, func(ctx context.Context) export.Sheet {
+		left := sheet(ctx).Without(columns...)
+		if format == "xlsx" { // CSV files have the names of the API
+			left = left.Named(u.Format.Column)
+		}
+		return left
+	})
 }
 
 type productPage struct {
@@ -174,52 +316,100 @@ type productPage struct {
 	Pager   pager
 	Months  []reports.MonthSums
 	Chart   chart.Chart
+	Adjust  stockForm // for those who may change stock
+}
+
+// OfMonth returns the parameters of the orders of a month that have the product.
+func (p productPage) OfMonth(month time.Time) template.URL { return ordersOfMonth(p.Product.ID, month) }
+
+// WarehouseNamed returns the name of a warehouse that has stock of the product, or "".
+func (p productPage) WarehouseNamed(id int64) string {
+	for _, s := range p.Stock {
+		if s.WarehouseID == id {
+			return s.WarehouseName
+		}
+	}
+	return ""
 }
 
 // showProduct shows a product with its stock and its ledger.
 func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) error {
-	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
-	if err != nil {
-		return tenancy.ErrNotFound
-	}
+	return p.showProductWith(w, r, u, http.StatusOK, pathID(r), nil)
+}
+
+// showProductWith also shows the form of a change of stock that was refused.
+func (p *Handler) showProductWith(
+	w http.ResponseWriter, r *http.Request, u user, status int, id int64, refused *refusedStock,
+) (err error) {
 	page := productPage{}
-	if page.Product, err = catalog.New(u.db).Product(r.Context(), u.Tenant.ID, id); err != nil {
+	if page.Product, err = u.catalog().Product(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
-	if page.Stock, err = catalog.New(u.db).Inventory(r.Context(), u.Tenant.ID, id); err != nil {
+	if page.Stock, err = u.catalog().Inventory(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
-	last := tenancy.DayOf(time.Now(), u.Format.zone)
-	if page.Months, err = p.Reports.On(u.db).ProductMonths(r.Context(), *u.Tenant, id, last, productMonths); err != nil {
-		return err
+	if u.Can(people.ReadReports) {
+		last := tenancy.DayOf(time.Now(), u.Format.zone)
+		if page.Months, err = p.Reports.On(u.db).ProductMonths(r.Context(), *u.Tenant, id, last, productMonths); err != nil {
+			return err
+		}
+		page.Chart = monthsChart(id, page.Months, u.Format)
 	}
-	page.Chart = monthsChart(page.Months, u.Format)
 	number := pageNumber(r)
-	ledger, err := catalog.New(u.db).Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
+	ledger, err := u.catalog().Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
 		Page: paging.Page{Number: number, PerPage: ledgerPerPage},
 	})
 	if err != nil {
 		return err
 	}
 	page.Ledger, page.Pager = ledger.Items, newPager(r, number, ledgerPerPage, ledger.Total)
+	if u.Can(people.ChangeStock) {
+		warehouses, err := u.catalog().References(r.Context(), u.Tenant.ID, catalog.Warehouses, "",
+			paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
+		if err != nil {
+			return err
+		}
+		page.Adjust = stockForm{newStockForm(page.Product, page.Ledger), warehouses.Items}
+	}
+	if refused != nil {
+		// Relative links would lead away from the path of the form, and those of the pager would have its fields.
+		page.Adjust.form, page.Pager = refused.show(u, page.Product, page.Ledger), pager{}
+		for i := range page.Chart.Points {
+			page.Chart.Points[i].Link = ""
+		}
+		return p.show(w, status, "product", u, page)
+	}
 	return p.showList(w, r, "product", u, page.Pager, page)
 }
 
+// ordersPath leads from the page of a product to the orders.
+const ordersPath = "../orders?"
+
+// ordersOfMonth returns the parameters of the orders of a month that have a product.
+func ordersOfMonth(product int64, month time.Time) template.URL {
+	return template.URL(url.Values{
+		"product": {strconv.FormatInt(product, 10)}, "status": {"placed"},
+		"from": {month.Format(time.DateOnly)}, "to": {month.AddDate(0, 1, -1).Format(time.DateOnly)},
+	}.Encode())
+}
+
 // monthsChart returns a chart without points if there were no sales.
-func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
+func monthsChart(product int64, months []reports.MonthSums, f formatter) chart.Chart {
 	c := chart.Chart{
-		ID: "months", Title: "Revenue by month", Format: f.Axis,
-		Description: fmt.Sprintf("Revenue of the last %d months in %s. The table has the same figures.", len(months), f.Currency),
+		ID: "months", Title: f.T("Revenue by month"), Format: f.Axis,
+		Description: f.T("Revenue of the last %d months in %s. The table has the same figures.", len(months), f.Currency),
 	}
 	if !slices.ContainsFunc(months, func(m reports.MonthSums) bool { return m.Units != 0 || m.Refunds != 0 }) {
 		return c
 	}
 	for _, m := range months {
-		label := m.Day.Format("Jan 2006")
-		c.Points = append(c.Points, chart.Point{
-			Label: label, Tip: fmt.Sprintf("%s: %s, %s", label, f.Money(m.Revenue), f.counted(m.Units, "unit", "units")),
-			Now: new(float64(m.Revenue)),
-		})
+		label := f.Month(m.Day)
+		point := chart.Point{Label: label, Now: new(float64(m.Revenue))}
+		point.Tip = fmt.Sprintf("%s: %s, %s", label, f.Money(m.Revenue), f.T("%d units", m.Units))
+		if m.Units > 0 {
+			point.Link = ordersPath + string(ordersOfMonth(product, m.Day))
+		}
+		c.Points = append(c.Points, point)
 	}
 	return c
 }
@@ -227,17 +417,80 @@ func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
 type ordersPage struct {
 	Search, Customer, Channel string
 	Status, From, To          string
+	ProductID                 int64
+	Product                   string // the name of the product that the orders have
 	Channels                  []sales.Channel
-	Orders                    []sales.StoredOrder
+	Orders                    []orderRow
+	Sums                      sales.OrderSums
+	IsWhole                   bool // Sums are those of all pages
 	Pager                     pager
 	IsFiltered                bool
+	Errors                    fieldErrors
+}
+
+// Without returns the URL parameters of the list without one of its filters.
+func (p ordersPage) Without(name string) template.URL {
+	v, _ := url.ParseQuery(p.Pager.Query) // was encoded here
+	v.Del(name)
+	return template.URL(v.Encode())
+}
+
+// orderRow is an order of a list.
+type orderRow struct{ sales.StoredOrder }
+
+// Total is what the customer paid.
+func (o orderRow) Total() money.Cents { return o.Revenue + o.Tax + o.Shipping }
+
+// Kept is what is left after refunds.
+func (o orderRow) Kept() money.Cents { return o.Total() - o.Refunded }
+
+// State is a word of wordTexts.
+func (o orderRow) State() string {
+	switch {
+	case o.CancelledAt != nil:
+		return "cancelled"
+	case o.Refunded > 0 && o.Kept() <= 0:
+		return "refunded"
+	case o.Refunded > 0:
+		return "partly refunded"
+	}
+	return "placed"
+}
+
+// Tone is the class of the badge of the state.
+func (o orderRow) Tone() string {
+	return map[string]string{"cancelled": "revoked", "refunded": "rolled", "partly refunded": "rolled", "placed": "live"}[o.State()]
+}
+
+func orderRows(orders []sales.StoredOrder) []orderRow {
+	rows := make([]orderRow, len(orders))
+	for i, o := range orders {
+		rows[i] = orderRow{o}
+	}
+	return rows
+}
+
+// addUp returns the sums of orders as sales.Store.Sums does.
+func addUp(orders []orderRow) (s sales.OrderSums) {
+	for _, o := range orders {
+		if o.CancelledAt == nil {
+			s.Orders++
+			s.Total += o.Total()
+			s.Refunded += o.Refunded
+		}
+	}
+	return s
 }
 
 // orderFilters are the parameters that readOrders reads.
-var orderFilters = []string{"search", "customer", "channel", "status", "from", "to"}
+var orderFilters = []string{"search", "customer", "channel", "product", "status", "from", "to"}
+
+// refunded is the status of orders with a refund. The days of the filter are then those of refunds.
+const refunded = "refunded"
 
 // readOrders returns the form of the list and its filter.
-func readOrders(r *http.Request, zone *time.Location) (ordersPage, sales.Filter) {
+func readOrders(r *http.Request, f formatter) (ordersPage, sales.Filter) {
+	zone := f.zone
 	page := ordersPage{
 		Search: filterText(r, "search"), Customer: filterText(r, "customer"),
 		Channel: filterText(r, "channel"), Status: r.FormValue("status"), From: r.FormValue("from"), To: r.FormValue("to"),
@@ -246,23 +499,37 @@ func readOrders(r *http.Request, zone *time.Location) (ordersPage, sales.Filter)
 		Search: page.Search, SearchCustomers: true, Customer: page.Customer, Channel: page.Channel,
 		From: filterDay(r, "from", zone, 0), Before: filterDay(r, "to", zone, 1), Order: paging.Order{Descending: true},
 	}
-	if page.Status == "placed" || page.Status == "cancelled" {
-		filter.Status = page.Status
+	page.Errors = fieldErrors{}
+	if !filter.From.IsZero() && !filter.Before.IsZero() && !filter.From.Before(filter.Before) {
+		page.Errors["to"] = f.T("Enter a day that is not before the first one.")
 	}
-	page.IsFiltered = page.Search != "" || page.Customer != "" || page.Channel != "" || filter.Status != "" ||
-		!filter.From.IsZero() || !filter.Before.IsZero()
+	if id, err := strconv.ParseInt(r.FormValue("product"), 10, 64); err == nil {
+		filter.ProductID, page.ProductID = &id, id
+	}
+	page.IsFiltered = page.Search != "" || page.Customer != "" || page.Channel != "" || filter.ProductID != nil ||
+		page.Status != "" || !filter.From.IsZero() || !filter.Before.IsZero()
+	switch page.Status {
+	case "placed", "cancelled":
+		filter.Status = page.Status
+	case refunded:
+		filter.RefundedFrom, filter.RefundedBefore = filter.From, filter.Before
+		filter.From, filter.Before = time.Time{}, time.Time{}
+		if filter.RefundedFrom.IsZero() {
+			filter.RefundedFrom = time.Unix(0, 0) // all refunds are later
+		}
+	}
 	return page, filter
 }
 
 // showOrders lists the orders of the tenant. A search that finds one order leads to it.
 func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
-	page, filter := readOrders(r, u.Format.zone)
+	page, filter := readOrders(r, u.Format)
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	channels, err := sales.New(u.db).Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
+	channels, err := u.sales().Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
 	}
-	orders, err := sales.New(u.db).List(r.Context(), u.Tenant.ID, filter)
+	orders, err := u.sales().List(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
 	}
@@ -270,44 +537,59 @@ func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) err
 		redirect(w, r, u.path("/orders/"+url.PathEscape(orders.Items[0].Number)))
 		return nil
 	}
-	page.Channels, page.Orders = channels.Items, orders.Items
+	page.Channels, page.Orders = channels.Items, orderRows(orders.Items)
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
+	page.Sums, page.IsWhole = addUp(page.Orders), page.Pager.Pages == 1
+	if !page.IsWhole && orders.Total <= maxSummed && u.Can(people.ReadReports) {
+		if page.Sums, err = u.sales().Sums(r.Context(), u.Tenant.ID, filter); err != nil {
+			return err
+		}
+		page.IsWhole = true
+	}
+	if filter.ProductID != nil {
+		product, err := u.catalog().Product(r.Context(), u.Tenant.ID, *filter.ProductID)
+		if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
+			return err
+		}
+		page.Product = cmp.Or(product.Name, strconv.FormatInt(*filter.ProductID, 10))
+	}
 	return p.showList(w, r, "orders", u, page.Pager, page)
 }
 
 // exportOrders returns the handler that sends the list of orders as a file.
 func (p *Handler) exportOrders(format string) handler {
-	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		_, filter := readOrders(r, u.Format.zone)
-		if u.Can(admin) {
+	return p.withRecentPassword(people.DownloadNames, func(w http.ResponseWriter, r *http.Request, u user) error {
+		_, filter := readOrders(r, u.Format)
+		withNames := u.Can(people.DownloadNames)
+		if withNames {
 			if err := p.logExport(r, u, "orders."+format, orderFilters...); err != nil {
 				return err
 			}
 		}
-		return p.Send(w, r, "orders", format, func(ctx context.Context) export.Sheet {
+		return p.sendList(w, r, u, "orders", format, func(ctx context.Context) export.Sheet {
 			return export.Orders(func(write func(sales.StoredOrder) error) error {
-				return sales.New(u.db).Walk(ctx, u.Tenant.ID, filter, write)
-			}, u.Can(admin)) // files with the names of all customers
+				return u.sales().Walk(ctx, u.Tenant.ID, filter, write)
+			}, withNames)
 		})
-	}
+	})
 }
 
 // exportOrderItems sends the items of the listed orders.
 func (p *Handler) exportOrderItems(w http.ResponseWriter, r *http.Request, u user) error {
-	_, filter := readOrders(r, u.Format.zone)
-	return p.Send(w, r, "order_items", "csv", func(ctx context.Context) export.Sheet {
+	_, filter := readOrders(r, u.Format)
+	return p.sendList(w, r, u, "order_items", "csv", func(ctx context.Context) export.Sheet {
 		return export.ItemFile.List(func(write func(sales.OrderLine) error) error {
-			return sales.New(u.db).WalkLines(ctx, u.Tenant.ID, filter, write)
+			return u.sales().WalkLines(ctx, u.Tenant.ID, filter, write)
 		})
 	})
 }
 
 // exportRefunds sends the refunds of the listed orders.
 func (p *Handler) exportRefunds(w http.ResponseWriter, r *http.Request, u user) error {
-	_, filter := readOrders(r, u.Format.zone)
-	return p.Send(w, r, "refunds", "csv", func(ctx context.Context) export.Sheet {
+	_, filter := readOrders(r, u.Format)
+	return p.sendList(w, r, u, "refunds", "csv", func(ctx context.Context) export.Sheet {
 		return export.RefundFile.List(func(write func(sales.OrderRefund) error) error {
-			return sales.New(u.db).WalkRefunds(ctx, u.Tenant.ID, filter, write)
+			return u.sales().WalkRefunds(ctx, u.Tenant.ID, filter, write)
 		})
 	})
 }
@@ -322,9 +604,39 @@ func (p ordersPage) Named(identifier string) sales.Channel {
 }
 
 type orderPage struct {
-	Order   sales.StoredOrder
+	Order   orderRow
 	Channel sales.Channel
+	Events  []orderEvent
 }
+
+// orderEvent is a line of what happened to an order.
+type orderEvent struct {
+	At     time.Time
+	Text   string
+	Amount money.Cents
+	Tone   string // the class of its mark
+}
+
+// eventsOf returns what happened to an order, in the order of time.
+func eventsOf(o sales.StoredOrder, channel sales.Channel, f formatter) []orderEvent {
+	row := orderRow{o}
+	events := []orderEvent{{o.PlacedAt, f.T("Placed at %s", cmp.Or(channel.Label, channel.Identifier)), row.Total(), "live"}}
+	for _, r := range o.Refunds {
+		text := f.T("Refunded")
+		if r.Restock && r.UnitsReturned() > 0 {
+			text = f.T("Refunded, %d units back in stock", r.UnitsReturned())
+		}
+		events = append(events, orderEvent{r.RefundedAt, text, -r.Amount, "rolled"})
+	}
+	if o.CancelledAt != nil {
+		events = append(events, orderEvent{*o.CancelledAt, f.T("Cancelled"), 0, "revoked"})
+	}
+	slices.SortStableFunc(events, func(a, b orderEvent) int { return a.At.Compare(b.At) })
+	return events
+}
+
+// Imported reports whether a refund came from a file that had no reference for it.
+func (p orderPage) Imported(reference *string) bool { return strings.HasPrefix(*reference, "import:") }
 
 // showOrder shows an order with its items, refunds and cancellation.
 func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) error {
@@ -332,13 +644,13 @@ func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) erro
 	if err != nil || strings.ToValidUTF8(number, "") != number || strings.ContainsRune(number, 0) {
 		return tenancy.ErrNotFound
 	}
-	order, err := sales.New(u.db).Order(r.Context(), u.Tenant.ID, number)
+	order, err := u.sales().Order(r.Context(), u.Tenant.ID, number)
 	if err != nil {
 		return err
 	}
-	channel, err := sales.New(u.db).Channel(r.Context(), u.Tenant.ID, order.Channel)
+	channel, err := u.sales().Channel(r.Context(), u.Tenant.ID, order.Channel)
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "order", u, orderPage{order, channel})
+	return p.show(w, http.StatusOK, "order", u, orderPage{orderRow{order}, channel, eventsOf(order, channel, u.Format)})
 }

@@ -94,8 +94,22 @@ func newSite(t testing.TB, base string) *site {
 		Network:  func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		SignedIn: func(*http.Request, tenancy.ID) {},
 		Decided:  func(*http.Request, ratelimit.Decision) {},
-		Send: func(w http.ResponseWriter, r *http.Request, _, _ string, list func(context.Context) export.Sheet) error {
-			return export.CSV(w, list(r.Context()))
+		Send: func(
+			w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet,
+		) error {
+			w.Header().Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
+			if format == "csv" {
+				return export.CSV(w, list(r.Context()))
+			}
+			file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
+				return []export.Sheet{list(ctx)}, nil
+			})
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			_, err = io.Copy(w, file.Reader())
+			return err
 		},
 		SendCustomer: func(
 			w http.ResponseWriter, r *http.Request, _ *db.DB, tenant tenancy.ID, id string, _ tenancy.Actor,
@@ -230,8 +244,8 @@ func (r reply) session() string {
 	return ""
 }
 
-// do sends a request and checks the response with checkResponse.
-func (s *site) do(t testing.TB, c call) reply {
+// request returns a request of a browser.
+func (s *site) request(t testing.TB, c call) *http.Request {
 	t.Helper()
 	method, body := "GET", c.body
 	if c.form != nil {
@@ -258,10 +272,16 @@ func (s *site) do(t testing.TB, c call) reply {
 	for name, values := range c.header {
 		r.Header[name] = values
 	}
-	w := httptest.NewRecorder()
+	return r
+}
+
+// do sends a request and checks the response with checkResponse.
+func (s *site) do(t testing.TB, c call) reply {
+	t.Helper()
+	w, r := httptest.NewRecorder(), s.request(t, c)
 	s.ServeHTTP(w, r)
 	got := reply{w.Result(), w.Body.String()}
-	s.checkResponse(t, method+" "+c.path, got)
+	s.checkResponse(t, r.Method+" "+c.path, got)
 	return got
 }
 

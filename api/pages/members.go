@@ -28,11 +28,12 @@ var (
 type membersPage struct {
 	form    // the invitation
 	Members []people.Member
-	Links   []people.PendingLink // only for owners
+	Links   []people.PendingLink // that the user may revoke
+	Roles   []people.Role        // that the user may give
 }
 
 func (p *Handler) listMembers(w http.ResponseWriter, r *http.Request, u user) error {
-	defaults := url.Values{"role": {"viewer"}, "request": {rand.Text()}}
+	defaults := url.Values{"role": {string(people.Clerk)}, "request": {rand.Text()}}
 	return p.showMembers(w, r, u, http.StatusOK, form{Values: defaults})
 }
 
@@ -41,7 +42,8 @@ func (p *Handler) showMembers(w http.ResponseWriter, r *http.Request, u user, st
 	if page.Members, err = p.People.Members(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 		return err
 	}
-	if u.Can(owner) {
+	page.Roles = u.Role.Invited()
+	if u.Can(people.Invite) {
 		if page.Links, err = p.People.Links(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 			return err
 		}
@@ -66,6 +68,9 @@ func (p *Handler) inviteMember(w http.ResponseWriter, r *http.Request, u user) e
 	if len(f.Errors) > 0 {
 		return p.showMembers(w, r, u, http.StatusUnprocessableEntity, f)
 	}
+	if role := people.Role(f.Get("role")); role.Valid() && !slices.Contains(u.Role.Invited(), role) {
+		return errForbidden
+	}
 	if err := p.throttleLinks(r, u); err != nil {
 		return err
 	}
@@ -74,10 +79,10 @@ func (p *Handler) inviteMember(w http.ResponseWriter, r *http.Request, u user) e
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, tenancy.ErrConflict):
-		f.Errors["email"] = "This person is already a member."
+		f.Errors["email"] = u.T("This person is already a member.")
 	case isInvalid:
 		for field, messages := range invalid {
-			f.Errors[field] = inviteFields[field] + " " + messages[0] + "."
+			f.Errors[field] = u.Format.Sentence(inviteFields[field] + " " + messages[0] + ".")
 		}
 	case err != nil:
 		return err
@@ -124,6 +129,7 @@ func LinkURL(base *url.URL, token people.Token) string {
 type memberPage struct {
 	form
 	people.Member
+	Roles    []people.Role
 	Change   string             // the submitted form: role or reset
 	Webhooks []webhooks.Webhook // that the member made, on the page that removes the member
 }
@@ -204,12 +210,12 @@ func (p *Handler) changeMember(w http.ResponseWriter, r *http.Request, u user, m
 		invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 		switch {
 		case errors.Is(err, people.ErrLastOwner):
-			page.Errors[""] = "This is the last owner. Make another member an owner first."
+			page.Errors[""] = u.T("This is the last owner. Make another member an owner first.")
 		case errors.Is(err, people.ErrElsewhere):
-			page.Errors[""] = "This person is also a member of other accounts. " +
-				"Only the operator of this service can reset the password."
+			page.Errors[""] = u.T("This person is also a member of other accounts. " +
+				"Only the operator of this service can reset the password.")
 		case isInvalid:
-			page.Errors["role"] = "The role " + invalid["role"][0] + "."
+			page.Errors["role"] = u.Format.Sentence("The role " + invalid["role"][0] + ".")
 		case err != nil:
 			return err
 		case link != "":

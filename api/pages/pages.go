@@ -1,10 +1,15 @@
 // Package pages serves the pages under /settings, where users sign in and see and manage what belongs to their
 // tenants: sales, products, orders, customers, imports, change plans, webhooks, API keys, members and the audit log.
 //
-// One table lists every route with the role that it requires. The URL of a tenant's page contains the tenant's slug.
+// One table lists every route with the permission that it requires. The URL of a tenant's page contains the tenant's
+// slug.
 // Users who are not members get the same 404 as for a tenant that does not exist. All pages work without JavaScript:
-// the only script copies text, clears secrets when the page is left, shows progress and uploads dropped files. Pages
-// contain no inline scripts or styles, so the Content-Security-Policy allows only files of this package.
+// the only script copies text, clears secrets when the page is left, shows progress, uploads dropped files and has keys of
+// the keyboard. Pages contain no inline scripts or styles, so the Content-Security-Policy allows only files of this
+// package.
+//
+// Texts are English in templates and Go, and package words has them in other languages. What several pages show is a
+// component in templates/components, and static/settings.css begins with the tokens of its design.
 package pages
 
 import (
@@ -25,10 +30,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/db"
@@ -111,7 +118,7 @@ func (p *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.Serv
 // because the server is overloaded.
 func (p *Handler) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.setSecurityHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.fail(w, r, user{}, err)
+		p.fail(w, r, user{Format: visitorFormat(r)}, err)
 	})).ServeHTTP(w, r)
 }
 
@@ -132,25 +139,18 @@ func CheckBaseURL(u *url.URL) error {
 	return nil
 }
 
-// The requirement of a route is public, signedIn, or the least role of a member of the
-// tenant in the URL.
+// The requirement of a route is public, signedIn, or a permission of a member of the tenant in the URL.
 const (
-	public   people.Role = "public"
-	signedIn people.Role = ""
-
-	viewer = people.Viewer
-	admin  = people.Admin
-	owner  = people.Owner
+	public   people.Permission = "public"
+	signedIn people.Permission = "signed-in"
 )
-
-var ranks = map[people.Role]int{viewer: 1, admin: 2, owner: 3}
 
 type handler func(w http.ResponseWriter, r *http.Request, u user) error
 
 type route struct {
 	method  string
 	pattern string
-	role    people.Role
+	need    people.Permission
 	class   limits.Class // of the work for the tenant; Page without a tenant
 	handle  handler
 }
@@ -170,77 +170,82 @@ func (p *Handler) routes() []route {
 		{"GET", "/settings/password", signedIn, limits.Page, p.showPassword},
 		{"POST", "/settings/password", signedIn, limits.Page, p.changePassword},
 
-		{"GET", t, viewer, limits.Read, p.showTenant},
-		{"GET", t + "/confirm", viewer, limits.Page, p.showConfirm},
-		{"POST", t + "/confirm", viewer, limits.Page, p.confirm},
-		{"GET", t + "/overview", viewer, limits.Report, p.showOverview},
-		{"GET", t + "/overview.xlsx", viewer, limits.ReportExport, p.downloadOverview},
-		{"GET", t + "/products", viewer, limits.Read, p.showProducts},
-		{"GET", t + "/products/{id}", viewer, limits.Read, p.showProduct},
-		{"GET", t + "/products.csv", viewer, limits.Export, p.exportProducts("csv")},
-		{"GET", t + "/products.xlsx", viewer, limits.Export, p.exportProducts("xlsx")},
-		{"GET", t + "/orders", viewer, limits.Read, p.showOrders},
-		{"GET", t + "/orders.csv", viewer, limits.Export, p.withRecentPassword(admin, p.exportOrders("csv"))},
-		{"GET", t + "/orders.xlsx", viewer, limits.Export, p.withRecentPassword(admin, p.exportOrders("xlsx"))},
-		{"GET", t + "/order_items.csv", viewer, limits.Export, p.exportOrderItems},
-		{"GET", t + "/refunds.csv", viewer, limits.Export, p.exportRefunds},
-		{"GET", t + "/orders/{number}", viewer, limits.Read, p.showOrder},
-		{"GET", t + "/customers", admin, limits.Read, p.showCustomers},
-		{"GET", t + "/customers.csv", admin, limits.Export, p.withRecentPassword(admin, p.exportCustomers("csv"))},
-		{"GET", t + "/customers.xlsx", admin, limits.Export, p.withRecentPassword(admin, p.exportCustomers("xlsx"))},
-		{"GET", t + "/customers/{id}", admin, limits.Read, p.withCustomer(p.showCustomer)},
-		{"GET", t + "/customers/{id}/data", admin, limits.Export, p.withRecentPassword(admin, p.sendCustomer)},
-		{"GET", t + "/customers/{id}/erase", admin, limits.Read, p.withCustomer(p.showErase)},
-		{"POST", t + "/customers/{id}/erase", admin, limits.Bulk, p.withCustomer(p.eraseCustomer)},
-		{"GET", t + "/archive.zip", admin, limits.Archive, p.withRecentPassword(admin, p.sendArchive)},
-		{"GET", t + "/imports", admin, limits.Read, p.showImports},
-		{"POST", t + "/imports", admin, limits.Bulk, p.upload},
-		{"GET", t + "/imports/{id}", admin, limits.Read, p.showImport},
-		{"GET", t + "/imports/{id}/progress", admin, limits.Read, p.imports().showProgress},
-		{"GET", t + "/imports/{id}/refused", admin, limits.Export, p.downloadRefused},
-		{"POST", t + "/imports/{id}/settings", admin, limits.Write, p.configureImport},
-		{"POST", t + "/imports/{id}/apply", admin, limits.Write, p.imports().apply},
-		{"POST", t + "/imports/{id}/cancel", admin, limits.Write, p.imports().cancel},
-		{"GET", t + "/imports/{id}/undo", admin, limits.Read, p.imports().showUndo},
-		{"POST", t + "/imports/{id}/undo", admin, limits.Write, p.imports().undo},
-		{"GET", t + "/plans", viewer, limits.Read, p.showPlans},
-		{"GET", t + "/plans/{id}", viewer, limits.Read, p.showPlan},
-		{"GET", t + "/plans/{id}/progress", viewer, limits.Read, p.plans().showProgress},
-		{"POST", t + "/plans/{id}/apply", admin, limits.Write, p.plans().apply},
-		{"POST", t + "/plans/{id}/cancel", admin, limits.Write, p.plans().cancel},
-		{"GET", t + "/plans/{id}/undo", admin, limits.Read, p.plans().showUndo},
-		{"POST", t + "/plans/{id}/undo", admin, limits.Write, p.plans().undo},
-		{"GET", t + "/keys", viewer, limits.Settings, p.listKeys},
-		{"GET", t + "/keys/new", admin, limits.Settings, p.showNewKey},
-		{"POST", t + "/keys", admin, limits.Settings, p.createKey},
-		{"GET", t + "/keys/{id}/roll", admin, limits.Settings, p.withKey(p.showRoll)},
-		{"POST", t + "/keys/{id}/roll", admin, limits.Settings, p.withKey(p.rollKey)},
-		{"GET", t + "/keys/{id}/revoke", admin, limits.Settings, p.withKey(p.showRevoke)},
-		{"POST", t + "/keys/{id}/revoke", admin, limits.Settings, p.revokeKey},
-		{"GET", t + "/webhooks", admin, limits.Read, p.listWebhooks},
-		{"GET", t + "/webhooks/new", admin, limits.Read, p.showNewWebhook},
-		{"POST", t + "/webhooks", admin, limits.Write, p.createWebhook},
-		{"GET", t + "/webhooks/{id}", admin, limits.Read, p.showWebhook},
-		{"POST", t + "/webhooks/{id}", admin, limits.Write, p.changeWebhook},
-		{"POST", t + "/webhooks/{id}/state", admin, limits.Write, p.switchWebhook},
-		{"POST", t + "/webhooks/{id}/test", admin, limits.Feed, p.testWebhook},
-		{"POST", t + "/webhooks/{id}/rotate", admin, limits.Write, p.rotateWebhook},
-		{"POST", t + "/webhooks/{id}/replay", admin, limits.Write, p.replayWebhook},
-		{"GET", t + "/webhooks/{id}/delete", admin, limits.Read, p.showDeleteWebhook},
-		{"POST", t + "/webhooks/{id}/delete", admin, limits.Write, p.deleteWebhook},
-		{"GET", t + "/usage", viewer, limits.Report, p.showUsage},
-		{"GET", t + "/members", viewer, limits.Settings, p.listMembers},
-		{"POST", t + "/members", owner, limits.Settings, p.inviteMember},
-		{"GET", t + "/members/{id}", owner, limits.Settings, p.withMember(p.showMember)},
-		{"POST", t + "/members/{id}/role", owner, limits.Settings, p.withMember(p.changeRole)},
-		{"GET", t + "/members/{id}/remove", owner, limits.Settings, p.withMember(p.showRemove)},
-		{"POST", t + "/members/{id}/remove", owner, limits.Settings, p.withMember(p.removeMember)},
-		{"POST", t + "/members/{id}/reset", owner, limits.Settings, p.withMember(p.resetMember)},
-		{"GET", t + "/links/{id}/revoke", owner, limits.Settings, p.showRevokeLink},
-		{"POST", t + "/links/{id}/revoke", owner, limits.Settings, p.revokeLink},
-		{"GET", t + "/audit", admin, limits.Read, p.showAudit},
-		{"GET", t + "/account", viewer, limits.Read, p.showAccount},
-		{"GET", t + "/start", viewer, limits.Read, p.showStart},
+		{"GET", t, people.Enter, limits.Read, p.showTenant},
+		{"GET", t + "/confirm", people.Enter, limits.Page, p.showConfirm},
+		{"POST", t + "/confirm", people.Enter, limits.Page, p.confirm},
+		{"GET", t + "/overview", people.ReadReports, limits.Report, p.showOverview},
+		{"GET", t + "/overview.xlsx", people.ReadReports, limits.ReportExport, p.downloadOverview},
+		{"GET", t + "/products", people.ReadProducts, limits.Read, p.showProducts},
+		{"GET", t + "/products/{id}", people.ReadProducts, limits.Read, p.showProduct},
+		{"POST", t + "/products/{id}/stock", people.ChangeStock, limits.Write, p.adjustStock},
+		{"GET", t + "/products/{id}/edit", people.WriteProducts, limits.Write, p.showEdit},
+		{"POST", t + "/products/{id}/edit", people.WriteProducts, limits.Write, p.editProduct},
+		{"GET", t + "/products.csv", people.Download, limits.Export, p.exportProducts("csv")},
+		{"GET", t + "/products.xlsx", people.Download, limits.Export, p.exportProducts("xlsx")},
+		{"GET", t + "/orders", people.ReadOrders, limits.Read, p.showOrders},
+		{"GET", t + "/orders.csv", people.Download, limits.Export, p.exportOrders("csv")},
+		{"GET", t + "/orders.xlsx", people.Download, limits.Export, p.exportOrders("xlsx")},
+		{"GET", t + "/order_items.csv", people.Download, limits.Export, p.exportOrderItems},
+		{"GET", t + "/refunds.csv", people.Download, limits.Export, p.exportRefunds},
+		{"GET", t + "/orders/{number}", people.ReadOrders, limits.Read, p.showOrder},
+		{"GET", t + "/customers", people.Manage, limits.Read, p.showCustomers},
+		{"GET", t + "/customers.csv", people.Manage, limits.Export, p.exportCustomers("csv")},
+		{"GET", t + "/customers.xlsx", people.Manage, limits.Export, p.exportCustomers("xlsx")},
+		{"GET", t + "/customers/{id}", people.Manage, limits.Read, p.withCustomer(p.showCustomer)},
+		{"GET", t + "/customers/{id}/data", people.Manage, limits.Export, p.withRecentPassword(people.Manage, p.sendCustomer)},
+		{"GET", t + "/customers/{id}/erase", people.Manage, limits.Read, p.withCustomer(p.showErase)},
+		{"POST", t + "/customers/{id}/erase", people.Manage, limits.Bulk, p.withCustomer(p.eraseCustomer)},
+		{"GET", t + "/archive.zip", people.Manage, limits.Archive, p.withRecentPassword(people.Manage, p.sendArchive)},
+		{"GET", t + "/imports", people.Manage, limits.Read, p.showImports},
+		{"POST", t + "/imports", people.Manage, limits.Bulk, p.upload},
+		{"GET", t + "/imports/{id}", people.Manage, limits.Read, p.showImport},
+		{"GET", t + "/imports/{id}/progress", people.Manage, limits.Read, p.imports().showProgress},
+		{"GET", t + "/imports/{id}/refused", people.Manage, limits.Export, p.downloadRefused},
+		{"POST", t + "/imports/{id}/settings", people.Manage, limits.Write, p.configureImport},
+		{"POST", t + "/imports/{id}/apply", people.Manage, limits.Write, p.imports().apply},
+		{"POST", t + "/imports/{id}/cancel", people.Manage, limits.Write, p.imports().cancel},
+		{"GET", t + "/imports/{id}/undo", people.Manage, limits.Read, p.imports().showUndo},
+		{"POST", t + "/imports/{id}/undo", people.Manage, limits.Write, p.imports().undo},
+		{"GET", t + "/plans", people.ReadPlans, limits.Read, p.showPlans},
+		{"GET", t + "/plans/{id}", people.ReadPlans, limits.Read, p.showPlan},
+		{"GET", t + "/plans/{id}/progress", people.ReadPlans, limits.Read, p.plans().showProgress},
+		{"POST", t + "/plans/{id}/apply", people.Manage, limits.Write, p.plans().apply},
+		{"POST", t + "/plans/{id}/cancel", people.Manage, limits.Write, p.plans().cancel},
+		{"GET", t + "/plans/{id}/undo", people.Manage, limits.Read, p.plans().showUndo},
+		{"POST", t + "/plans/{id}/undo", people.Manage, limits.Write, p.plans().undo},
+		{"GET", t + "/keys", people.ReadSettings, limits.Settings, p.listKeys},
+		{"GET", t + "/keys/new", people.Manage, limits.Settings, p.showNewKey},
+		{"POST", t + "/keys", people.Manage, limits.Settings, p.createKey},
+		{"GET", t + "/keys/{id}/roll", people.Manage, limits.Settings, p.withKey(p.showRoll)},
+		{"POST", t + "/keys/{id}/roll", people.Manage, limits.Settings, p.withKey(p.rollKey)},
+		{"GET", t + "/keys/{id}/revoke", people.Manage, limits.Settings, p.withKey(p.showRevoke)},
+		{"POST", t + "/keys/{id}/revoke", people.Manage, limits.Settings, p.revokeKey},
+		{"GET", t + "/webhooks", people.Manage, limits.Read, p.listWebhooks},
+		{"GET", t + "/webhooks/new", people.Manage, limits.Read, p.showNewWebhook},
+		{"POST", t + "/webhooks", people.Manage, limits.Write, p.createWebhook},
+		{"GET", t + "/webhooks/{id}", people.Manage, limits.Read, p.showWebhook},
+		{"POST", t + "/webhooks/{id}", people.Manage, limits.Write, p.changeWebhook},
+		{"POST", t + "/webhooks/{id}/state", people.Manage, limits.Write, p.switchWebhook},
+		{"POST", t + "/webhooks/{id}/test", people.Manage, limits.Feed, p.testWebhook},
+		{"POST", t + "/webhooks/{id}/rotate", people.Manage, limits.Write, p.rotateWebhook},
+		{"POST", t + "/webhooks/{id}/replay", people.Manage, limits.Write, p.replayWebhook},
+		{"GET", t + "/webhooks/{id}/delete", people.Manage, limits.Read, p.showDeleteWebhook},
+		{"POST", t + "/webhooks/{id}/delete", people.Manage, limits.Write, p.deleteWebhook},
+		{"GET", t + "/usage", people.ReadSettings, limits.Report, p.showUsage},
+		{"GET", t + "/members", people.ReadSettings, limits.Settings, p.listMembers},
+		{"POST", t + "/members", people.Invite, limits.Settings, p.inviteMember},
+		{"GET", t + "/members/{id}", people.Own, limits.Settings, p.withMember(p.showMember)},
+		{"POST", t + "/members/{id}/role", people.Own, limits.Settings, p.withMember(p.changeRole)},
+		{"GET", t + "/members/{id}/remove", people.Own, limits.Settings, p.withMember(p.showRemove)},
+		{"POST", t + "/members/{id}/remove", people.Own, limits.Settings, p.withMember(p.removeMember)},
+		{"POST", t + "/members/{id}/reset", people.Own, limits.Settings, p.withMember(p.resetMember)},
+		{"GET", t + "/links/{id}/revoke", people.Invite, limits.Settings, p.showRevokeLink},
+		{"POST", t + "/links/{id}/revoke", people.Invite, limits.Settings, p.revokeLink},
+		{"GET", t + "/audit", people.Manage, limits.Read, p.showAudit},
+		{"GET", t + "/account", people.Enter, limits.Read, p.showAccount},
+		{"POST", t + "/language", people.Enter, limits.Page, p.setLanguage},
+		{"GET", t + "/help", people.Enter, limits.Page, p.showHelp},
+		{"GET", t + "/start", people.ReadSettings, limits.Read, p.showStart},
 	}
 }
 
@@ -252,11 +257,27 @@ type user struct {
 	db     *db.DB // what the handler works on
 }
 
+// T translates a text: see formatter.T.
+func (u user) T(text string, values ...any) string { return u.Format.T(text, values...) }
+
 // path returns the path of a page of the tenant.
 func (u user) path(page string) string { return "/settings/t/" + u.Tenant.Slug + page }
 
-// Can reports whether the user has at least that role in the tenant.
-func (u user) Can(role people.Role) bool { return ranks[u.Role] >= ranks[role] }
+// Can reports whether the user has a permission in the tenant.
+func (u user) Can(need people.Permission) bool { return u.Role.Allows(need) }
+
+// catalog returns the products as the user may see them.
+func (u user) catalog() *catalog.Store {
+	if u.Can(people.ReadCosts) {
+		return catalog.New(u.db)
+	}
+	return catalog.New(u.db).WithoutCosts()
+}
+
+// sales returns the orders as the user may see them.
+func (u user) sales() *sales.Store {
+	return sales.New(u.db).Hiding(sales.Hidden{Costs: !u.Can(people.ReadCosts), Emails: !u.Can(people.ReadEmails)})
+}
 
 const (
 	deadline       = 8 * time.Second // of a handler
@@ -268,7 +289,7 @@ const (
 	MaxForm = 64 << 10
 )
 
-// serve checks the origin, the session and the role before it calls the handler. It redirects
+// serve checks the origin, the session and the permission before it calls the handler. It redirects
 // to the sign-in page if there is no session.
 func (p *Handler) serve(route route) http.HandlerFunc {
 	limit := deadline
@@ -286,15 +307,21 @@ func (p *Handler) serve(route route) http.HandlerFunc {
 		if !p.hasOrigin(r) {
 			return errCrossOrigin
 		}
-		if route.role == public {
+		if route.need == public {
 			return route.handle(w, r, u)
 		}
+		visitor := u
 		u, err := p.signedInUser(r, chi.URLParam(r, "slug"))
+		if err != nil {
+			u = visitor // who reads the error
+		}
 		switch {
 		case err != nil:
-		case route.role != signedIn && u.Tenant == nil:
+		case route.need == signedIn:
+			err = p.run(w, r, u, route)
+		case u.Tenant == nil:
 			err = tenancy.ErrNotFound
-		case !u.Can(route.role):
+		case !u.Can(route.need):
 			err = errForbidden
 		default:
 			err = p.run(w, r, u, route)
@@ -342,13 +369,13 @@ func (p *Handler) signedInUser(r *http.Request, slug string) (user, error) {
 	if session.Tenant != nil {
 		p.SignedIn(r, session.Tenant.ID)
 	}
-	format, err := newFormatter(r, session.Tenant)
+	format, err := newFormatter(r, session.Language, session.Tenant)
 	return user{session, token, format, p.DB}, err
 }
 
 // notFound handles an unknown path, or an unsupported method. Members of the tenant in
 // the URL see its navigation.
-func (p *Handler) notFound(w http.ResponseWriter, r *http.Request, _ user) error {
+func (p *Handler) notFound(w http.ResponseWriter, r *http.Request, visitor user) error {
 	cause := tenancy.ErrNotFound
 	if methods := p.methods(r); len(methods) > 0 {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
@@ -357,7 +384,10 @@ func (p *Handler) notFound(w http.ResponseWriter, r *http.Request, _ user) error
 	rest, _ := strings.CutPrefix(r.URL.Path, "/settings/t/")
 	slug, _, _ := strings.Cut(rest, "/")
 	u, err := p.signedInUser(r, slug)
-	if err != nil && !errors.Is(err, tenancy.ErrEnded) {
+	switch {
+	case errors.Is(err, tenancy.ErrEnded):
+		u = visitor
+	case err != nil:
 		return err
 	}
 	p.fail(w, r, u, cause)
@@ -387,10 +417,10 @@ func (p *Handler) withDeadline(limit time.Duration, h handler) http.HandlerFunc 
 		r = r.WithContext(ctx)
 		err := readForm(w, r)
 		if err == nil {
-			err = h(w, r, user{})
+			err = h(w, r, user{Format: visitorFormat(r)})
 		}
 		if err != nil {
-			p.fail(w, r, user{}, err)
+			p.fail(w, r, user{Format: visitorFormat(r)}, err)
 		}
 	}
 }

@@ -27,17 +27,17 @@ func (p *Handler) changePassword(w http.ResponseWriter, r *http.Request, u user)
 	current, chosen := r.PostFormValue("current"), r.PostFormValue("new")
 	f := submitted(r)
 	if message := people.CheckPassword(chosen); message != "" {
-		f.Errors["new"] = "The new password " + message + "."
+		f.Errors["new"] = u.Format.Sentence("The new password " + message + ".")
 	}
 	if chosen != r.PostFormValue("confirm") {
-		f.Errors["confirm"] = "The passwords do not match."
+		f.Errors["confirm"] = u.T("The passwords do not match.")
 	}
 	if len(f.Errors) > 0 {
 		return p.show(w, http.StatusUnprocessableEntity, "password", u, f)
 	}
 	token, err := p.People.ChangePassword(r.Context(), u.token, u.Email, current, chosen, p.Address(r))
 	if errors.Is(err, people.ErrWrong) {
-		f.Errors["current"] = wrongPassword
+		f.Errors["current"] = u.T(wrongPassword)
 		return p.show(w, http.StatusUnprocessableEntity, "password", u, f)
 	}
 	if err != nil {
@@ -47,17 +47,10 @@ func (p *Handler) changePassword(w http.ResponseWriter, r *http.Request, u user)
 	return p.show(w, http.StatusOK, "password-changed", u, nil)
 }
 
-const wrongPassword = "The password is incorrect."
+var wrongPassword = mark("The password is incorrect.")
 
 // NeedsPassword reports whether sensitive changes need the password again.
 func (u user) NeedsPassword() bool { return time.Since(u.ConfirmedAt) > recentPassword }
-
-// passwordPrompt is the field of a form that asks for the user's password.
-type passwordPrompt struct {
-	User   user
-	Errors fieldErrors
-	Field  string
-}
 
 // confirmPassword checks the password that was submitted with a form, if one is
 // needed, and adds an error to the field. The session then continues under a new token,
@@ -67,7 +60,7 @@ func (p *Handler) confirmPassword(w http.ResponseWriter, r *http.Request, u *use
 		return nil
 	}
 	if f.Get("password") == "" {
-		f.Errors[field] = "Enter your password."
+		f.Errors[field] = u.T("Enter your password.")
 		return nil
 	}
 	if err := p.throttleOwnPassword(r, *u); err != nil {
@@ -75,7 +68,7 @@ func (p *Handler) confirmPassword(w http.ResponseWriter, r *http.Request, u *use
 	}
 	token, err := p.People.Confirm(r.Context(), u.token, u.Email, f.Get("password"))
 	if errors.Is(err, people.ErrWrong) {
-		f.Errors[field] = wrongPassword
+		f.Errors[field] = u.T(wrongPassword)
 		return nil
 	}
 	if err == nil {
@@ -85,11 +78,11 @@ func (p *Handler) confirmPassword(w http.ResponseWriter, r *http.Request, u *use
 	return err
 }
 
-// withRecentPassword asks members of that role and above for their password before a file with personal data is sent,
+// withRecentPassword asks members with that permission for their password before a file with personal data is sent,
 // unless they have entered it recently.
-func (p *Handler) withRecentPassword(role people.Role, h handler) handler {
+func (p *Handler) withRecentPassword(need people.Permission, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		if !u.Can(role) || !u.NeedsPassword() {
+		if !u.Can(need) || !u.NeedsPassword() {
 			return h(w, r, u)
 		}
 		redirect(w, r, u.path("/confirm?"+url.Values{"next": {r.URL.RequestURI()}}.Encode()))
@@ -117,7 +110,8 @@ func (p *Handler) confirm(w http.ResponseWriter, r *http.Request, u user) error 
 
 type linkPage struct {
 	people.Link
-	Errors fieldErrors
+	Errors   fieldErrors
+	Language string // that the visitor has chosen
 }
 
 // showLink shows an invitation or a password reset. Opening a link does not use it:
@@ -130,15 +124,15 @@ func (p *Handler) showLink(w http.ResponseWriter, r *http.Request, _ user) error
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "link", p.visitor(w, r), linkPage{Link: link})
+	return p.show(w, http.StatusOK, "link", p.visitor(w, r), linkPage{Link: link, Language: r.FormValue("language")})
 }
 
 // passwordRefused is the error for every password that an invitation refuses. It must not
 // reveal whether the e-mail address has an account, because the owner can open the link too.
-const passwordRefused = "This password was not accepted. If you already have an account with this e-mail address, " +
-	"enter its password. Otherwise choose 12 to 128 characters that are not a common password."
+var passwordRefused = mark("This password was not accepted. If you already have an account with this e-mail address, " +
+	"enter its password. Otherwise choose 12 to 128 characters that are not a common password.")
 
-func (p *Handler) useLink(w http.ResponseWriter, r *http.Request, _ user) error {
+func (p *Handler) useLink(w http.ResponseWriter, r *http.Request, u user) error {
 	token := people.Token(chi.URLParam(r, "token"))
 	link, err := p.People.ReadLink(r.Context(), token)
 	var session people.Token
@@ -148,15 +142,15 @@ func (p *Handler) useLink(w http.ResponseWriter, r *http.Request, _ user) error 
 		}
 		session, err = p.People.UseLink(r.Context(), token, r.PostFormValue("password"), p.Address(r))
 	}
-	page := linkPage{link, fieldErrors{}}
+	page := linkPage{link, fieldErrors{}, r.FormValue("language")}
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, tenancy.ErrEnded):
 		return errLink
 	case isInvalid:
-		page.Errors["password"] = "The password " + invalid["password"][0] + "."
+		page.Errors["password"] = u.Format.Sentence("The password " + invalid["password"][0] + ".")
 	case errors.Is(err, people.ErrWrong):
-		page.Errors["password"] = passwordRefused
+		page.Errors["password"] = u.T(passwordRefused)
 	case err != nil:
 		return err
 	default:

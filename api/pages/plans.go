@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -174,9 +174,9 @@ func (p planPage) Percent() int64 {
 // ProgressText returns how many rows are done, in words.
 func (p planPage) ProgressText(f formatter) string {
 	if p.Progress.Of == nil {
-		return f.counted(p.Progress.Rows, "row", "rows") + " read"
+		return f.T("%d rows read", p.Progress.Rows)
 	}
-	return fmt.Sprintf("%s of %s", f.Count(p.Progress.Rows), f.counted(*p.Progress.Of, "row", "rows"))
+	return f.T("%[2]s of %[1]d rows", *p.Progress.Of, f.Count(p.Progress.Rows))
 }
 
 // amountFields are the fields of rows that are amounts.
@@ -185,20 +185,20 @@ var amountFields = []string{"price", "msrp", "cost", "revenue", "amount"}
 // Change is a field of a row before and after.
 type change struct{ Field, Old, New string }
 
-// changesOf returns the fields of a row that change, sorted by name. Those of a new row have no old value.
-func changesOf(f formatter, row changeplan.Row) (all []change) {
+// Changes returns the fields of a row that change, sorted by name. Those of a new row have no old value.
+func (f formatter) Changes(row changeplan.Row) (all []change) {
 	text := func(field string, value any) string {
-		text := planText(value)
+		text := f.planText(value)
 		if at, err := time.Parse(time.RFC3339, text); err == nil && strings.HasSuffix(field, "_at") {
 			return f.Time(at)
 		}
 		if cents, err := money.Parse(text); err == nil && slices.Contains(amountFields, field) {
 			return f.Money(cents)
 		}
-		return cmp.Or(text, "none")
+		return cmp.Or(text, f.T("none"))
 	}
 	for _, field := range slices.Sorted(maps.Keys(row.New)) {
-		c := change{strings.ReplaceAll(field, "_", " "), "", text(field, row.New[field])}
+		c := change{f.Field(field), "", text(field, row.New[field])}
 		if row.Old != nil {
 			c.Old = text(field, row.Old[field])
 		}
@@ -207,7 +207,7 @@ func changesOf(f formatter, row changeplan.Row) (all []change) {
 	return all
 }
 
-func planText(value any) string {
+func (f formatter) planText(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
@@ -216,35 +216,35 @@ func planText(value any) string {
 	case []any:
 		texts := make([]string, len(v))
 		for i, element := range v {
-			texts[i] = planText(element)
+			texts[i] = f.planText(element)
 		}
 		return strings.Join(texts, ", ")
 	case map[string]any: // quantities by warehouse
 		var texts []string
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			texts = append(texts, name+" "+planText(v[name]))
+			texts = append(texts, name+" "+f.planText(v[name]))
 		}
 		return strings.Join(texts, ", ")
 	case bool:
-		return map[bool]string{true: "yes", false: "no"}[v]
+		return f.T(map[bool]string{true: mark("yes"), false: mark("no")}[v])
 	}
 	text, _ := json.Marshal(value) // JSON before, so it cannot fail
 	return string(text)
 }
 
-// problemsOf returns the errors of a row as sentences, or which of its fields something else has changed.
-func problemsOf(row changeplan.Row) (all []string) {
+// Problems returns the errors of a row as sentences, or which of its fields something else has changed.
+func (f formatter) Problems(row changeplan.Row) (all []string) {
 	if row.Kept != nil {
-		all = append(all, "Not written: "+row.Kept.Reason)
+		all = append(all, f.T("Not written: %s", f.Sentence(row.Kept.Reason)))
 		for _, field := range row.Kept.Fields {
-			all = append(all, field+" has another value")
+			all = append(all, f.T("%s has another value", f.Field(field)))
 		}
 		return all
 	}
 	for _, refusal := range imports.Refusals(row) {
-		text := title(refusal.String())
+		text := f.refusalText(refusal)
 		if first := row.First(); refusal.File != first.File || refusal.Line != first.Line {
-			text = fmt.Sprintf("%s line %d: %s", refusal.File, refusal.Line, text)
+			text = f.T("%s line %s", refusal.File, strconv.Itoa(refusal.Line)) + ": " + text
 		}
 		all = append(all, text)
 	}

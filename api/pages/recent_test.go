@@ -105,7 +105,7 @@ func TestPersonalDataNeedsARecentPassword(t *testing.T) {
 			continue
 		}
 		log, _, err := tenants.AuditLog(t.Context(), s.Options.DB, s.a.ID, "customer.export", 1, 1)
-		if err != nil || len(log) != 1 || log[0].Target != target || strings.Contains(detailText(log[0].Details["filters"]), "kim") {
+		if err != nil || len(log) != 1 || log[0].Target != target || strings.Contains(sampleFormat().DetailText(log[0].Details["filters"]), "kim") {
 			t.Errorf("%s: the log has %+v, %v", path, log, err)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
-	"github.com/storeroom/storeroom/api/imports"
-	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -24,8 +24,8 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// layouts are part of every page.
-var layouts = []string{"templates/layout.html", "templates/parts.html"}
+// layouts are part of every page. A component gets the data of the layout, with what it shows as Data: see With.
+var layouts = []string{"templates/layout.html", "templates/components/*.html"}
 
 // parseTemplates returns a function for each page, by file name without .html. It parses the page when it is first shown,
 // because all pages together take 5 MB of memory, which a server without signed-in users does not need.
@@ -37,7 +37,7 @@ func parseTemplates() map[string]func() *template.Template {
 	templates := map[string]func() *template.Template{}
 	for _, name := range names {
 		page := strings.TrimSuffix(strings.TrimPrefix(name, "templates/"), ".html")
-		if page == "layout" || page == "parts" {
+		if page == "layout" {
 			continue
 		}
 		templates[page] = sync.OnceValue(func() *template.Template {
@@ -50,11 +50,10 @@ func parseTemplates() map[string]func() *template.Template {
 
 var functions = template.FuncMap{
 	"now":    func() string { return time.Now().UTC().Format(time.RFC3339) },
+	"set":    set,
 	"email":  withLineBreaks,
 	"title":  title,
 	"action": actionPhrase,
-	"label":  detailLabel,
-	"text":   detailText,
 	"preset": presetLabel,
 	"thumb":  thumb,
 
@@ -62,31 +61,27 @@ var functions = template.FuncMap{
 	"changeTypes": func() []string { return feed.Types },
 	"deref":       func(text *string) string { return *text },
 
-	"attributes": attributes,
-	"errorFor":   errorFor,
-	"errorList":  errorList,
-	"options":    func(field string) []option { return options[field] },
-	"contains":   slices.Contains[[]string],
-	"periods":    func() []string { return reports.Presets },
-	"period":     periodLabel,
-	"path":       url.PathEscape,
+	"attributes":  attributes,
+	"errorFor":    errorFor,
+	"errorList":   errorList,
+	"options":     func(field string) []option { return options[field] },
+	"roleOptions": roleOptions,
+	"contains":    slices.Contains[[]string],
+	"path":        url.PathEscape,
+	"languages":   func() []words.Language { return words.Languages },
 
-	"importFormat": formatName,
-	"importField":  imports.Label,
-	"importFields": mappingFields,
-	"importOption": func(q importQuestion, choice importChoice) map[string]any {
-		return map[string]any{"ID": q.ID, "Choice": choice, "Required": q.Asked}
-	},
+	"importFields":  mappingFields,
 	"importActions": func() []changeplan.Action { return importActions },
 	"planActions":   func() []changeplan.Action { return planActions },
-	"changes":       changesOf,
-	"problems":      problemsOf,
-	"product": func(slug string, id any, name, sku string) map[string]any {
-		return map[string]any{"Slug": slug, "ID": id, "Name": name, "SKU": sku}
-	},
-	"prompt": func(u user, errors fieldErrors, field string) passwordPrompt {
-		return passwordPrompt{u, errors, field}
-	},
+}
+
+// set returns the data of a component, given by names and values.
+func set(pairs ...any) map[string]any {
+	values := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return values
 }
 
 // withLineBreaks lets a long e-mail or network address wrap before @ and a dot and
@@ -105,10 +100,11 @@ func title(word any) string {
 	if s == "" {
 		return ""
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	_, size := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:size]) + s[size:]
 }
 
-// layoutData is the data of the layout.
+// layoutData is the data of the layout and of components.
 type layoutData struct {
 	User    user
 	Page    string // name of the template, which selects the active navigation link
@@ -116,8 +112,44 @@ type layoutData struct {
 	BaseURL *url.URL
 }
 
-// In reports whether the name of the page starts with section.
-func (d layoutData) In(section string) bool { return strings.HasPrefix(d.Page, section) }
+// With returns the same with other Data, for a component.
+func (d layoutData) With(data any) layoutData {
+	d.Data = data
+	return d
+}
+
+// T translates a text: see formatter.T.
+func (d layoutData) T(text string, values ...any) string { return d.User.Format.T(text, values...) }
+
+// H translates a text with markup: see formatter.H.
+func (d layoutData) H(text string, values ...any) template.HTML {
+	return d.User.Format.H(text, values...)
+}
+
+// Word translates a word that the database has in lower case, such as a role or a status.
+func (d layoutData) Word(word any) string { return d.User.Format.Word(word) }
+
+// Path returns the path of a page of the tenant, which is joined from parts.
+func (d layoutData) Path(parts ...any) string {
+	var page strings.Builder
+	for _, part := range parts {
+		if id, isPointer := part.(*int64); isPointer {
+			part = *id
+		}
+		fmt.Fprint(&page, part)
+	}
+	return d.User.path("/" + page.String())
+}
+
+// In reports whether the name of the page starts with one of the sections, which | separates.
+func (d layoutData) In(sections string) bool {
+	for section := range strings.SplitSeq(sections, "|") {
+		if strings.HasPrefix(d.Page, section) {
+			return true
+		}
+	}
+	return false
+}
 
 // show renders a page into memory before it sends the status, so that no page is
 // sent in part.

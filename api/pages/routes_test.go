@@ -22,24 +22,24 @@ import (
 // allowed lists the users who may open each route. It repeats the table of routes, so
 // that a change of access needs a change of this test.
 var allowed = map[string][]string{
-	"GET /settings/static/*":         {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings":                  {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/":                 {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/sign-in":          {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/sign-in":         {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/sign-out":         {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/sign-out":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/password":         {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/password":        {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET {t}":                        {"viewer", "admin", "owner"},
-	"GET {t}/confirm":                {"viewer", "admin", "owner"},
-	"POST {t}/confirm":               {"viewer", "admin", "owner"},
-	"GET {t}/overview":               {"viewer", "admin", "owner"},
-	"GET {t}/overview.xlsx":          {"viewer", "admin", "owner"},
-	"GET {t}/products":               {"viewer", "admin", "owner"},
-	"GET {t}/products/{id}":          {"viewer", "admin", "owner"},
-	"GET {t}/products.csv":           {"viewer", "admin", "owner"},
-	"GET {t}/products.xlsx":          {"viewer", "admin", "owner"},
+	"GET /settings/static/*":         {"anonymous", "clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings":                  {"clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/":                 {"clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-in":          {"anonymous", "clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-in":         {"anonymous", "clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-out":         {"clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-out":        {"anonymous", "clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/password":         {"clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/password":        {"clerk", "accountant", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET {t}":                        {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/confirm":                {"clerk", "accountant", "viewer", "admin", "owner"},
+	"POST {t}/confirm":               {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/overview":               {"accountant", "viewer", "admin", "owner"},
+	"GET {t}/overview.xlsx":          {"accountant", "viewer", "admin", "owner"},
+	"GET {t}/products":               {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/products/{id}":          {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/products.csv":           {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/products.xlsx":          {"clerk", "accountant", "viewer", "admin", "owner"},
 	"GET {t}/customers":              {"admin", "owner"},
 	"GET {t}/customers.csv":          {"admin", "owner"},
 	"GET {t}/customers.xlsx":         {"admin", "owner"},
@@ -47,16 +47,18 @@ var allowed = map[string][]string{
 	"GET {t}/customers/{id}/data":    {"admin", "owner"},
 	"GET {t}/customers/{id}/erase":   {"admin", "owner"},
 	"POST {t}/customers/{id}/erase":  {"admin", "owner"},
-	"GET {t}/orders.csv":             {"viewer", "admin", "owner"},
-	"GET {t}/orders.xlsx":            {"viewer", "admin", "owner"},
-	"GET {t}/order_items.csv":        {"viewer", "admin", "owner"},
-	"GET {t}/refunds.csv":            {"viewer", "admin", "owner"},
-	"GET {t}/orders":                 {"viewer", "admin", "owner"},
-	"GET {t}/orders/{number}":        {"viewer", "admin", "owner"},
+	"GET {t}/orders.csv":             {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/orders.xlsx":            {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/order_items.csv":        {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/refunds.csv":            {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/orders":                 {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/orders/{number}":        {"clerk", "accountant", "viewer", "admin", "owner"},
 	"GET {t}/keys":                   {"viewer", "admin", "owner"},
 	"GET {t}/usage":                  {"viewer", "admin", "owner"},
 	"GET {t}/members":                {"viewer", "admin", "owner"},
-	"GET {t}/account":                {"viewer", "admin", "owner"},
+	"GET {t}/account":                {"clerk", "accountant", "viewer", "admin", "owner"},
+	"POST {t}/language":              {"clerk", "accountant", "viewer", "admin", "owner"},
+	"GET {t}/help":                   {"clerk", "accountant", "viewer", "admin", "owner"},
 	"GET {t}/start":                  {"viewer", "admin", "owner"},
 	"GET {t}/keys/new":               {"admin", "owner"},
 	"POST {t}/keys":                  {"admin", "owner"},
@@ -65,14 +67,14 @@ var allowed = map[string][]string{
 	"GET {t}/keys/{id}/revoke":       {"admin", "owner"},
 	"POST {t}/keys/{id}/revoke":      {"admin", "owner"},
 	"GET {t}/audit":                  {"admin", "owner"},
-	"POST {t}/members":               {"owner"},
+	"POST {t}/members":               {"admin", "owner"},
 	"GET {t}/members/{id}":           {"owner"},
 	"POST {t}/members/{id}/role":     {"owner"},
 	"GET {t}/members/{id}/remove":    {"owner"},
 	"POST {t}/members/{id}/remove":   {"owner"},
 	"POST {t}/members/{id}/reset":    {"owner"},
-	"GET {t}/links/{id}/revoke":      {"owner"},
-	"POST {t}/links/{id}/revoke":     {"owner"},
+	"GET {t}/links/{id}/revoke":      {"admin", "owner"},
+	"POST {t}/links/{id}/revoke":     {"admin", "owner"},
 	"GET /settings/link/{token}":     nil, // only with a valid link
 	"POST /settings/link/{token}":    nil,
 	"GET {t}/archive.zip":            {"admin", "owner"},
@@ -104,6 +106,9 @@ var allowed = map[string][]string{
 	"POST {t}/webhooks/{id}/replay":  {"admin", "owner"},
 	"GET {t}/webhooks/{id}/delete":   {"admin", "owner"},
 	"POST {t}/webhooks/{id}/delete":  {"admin", "owner"},
+	"POST {t}/products/{id}/stock":   {"clerk", "admin", "owner"},
+	"GET {t}/products/{id}/edit":     {"clerk", "admin", "owner"},
+	"POST {t}/products/{id}/edit":    {"clerk", "admin", "owner"},
 }
 
 // A user without access gets the response that reveals the least.
@@ -112,6 +117,7 @@ func TestAccess(t *testing.T) {
 	s := newSite(t, "http://127.0.0.1:8080")
 	users := map[string]int64{
 		"viewer": s.mustPerson(t, "viewer", s.a, people.Viewer), "admin": s.mustPerson(t, "admin", s.a, people.Admin),
+		"clerk": s.mustPerson(t, "clerk", s.a, people.Clerk), "accountant": s.mustPerson(t, "accountant", s.a, people.Accountant),
 		"owner": s.mustPerson(t, "owner", s.a, people.Owner), "outsider": s.mustPerson(t, "outsider", s.b, people.Owner),
 		"no tenant": s.mustPerson(t, "no tenant", s.b, ""),
 	}
@@ -155,7 +161,7 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	case strings.Contains(pattern, "/keys/{id}"):
 		id = s.mustKey(t, "Till").ID
 	case strings.Contains(pattern, "/links/{id}"):
-		id = s.mustLink(t, "new", people.Viewer)
+		id = s.mustLink(t, "new", people.Clerk) // which admins may revoke
 	case strings.Contains(pattern, "/members/{id}"):
 		email := strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name))
 		id = s.mustPerson(t, email, s.a, people.Viewer)
@@ -341,7 +347,7 @@ func TestErrorPagesShowTheNavigationToMembers(t *testing.T) {
 	if err := s.operatorKeys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	navigation := `<a href="` + s.path("/account") + `">Account</a>`
+	navigation := `<a href="` + s.path("/account") + `" data-key="a">Account</a>`
 	for _, test := range []struct {
 		call
 		status int

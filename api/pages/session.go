@@ -38,6 +38,9 @@ func (p *Handler) startSession(w http.ResponseWriter, r *http.Request, token peo
 		}
 	}
 	p.setSession(w, token)
+	if err := p.keepLanguage(r, token); err != nil {
+		return err
+	}
 	redirect(w, r, to)
 	return nil
 }
@@ -66,11 +69,11 @@ const formCookie = "-form"
 // visitor returns a user without a session. It sets the cookie that the token of a form is checked against.
 func (p *Handler) visitor(w http.ResponseWriter, r *http.Request) user {
 	if c, err := r.Cookie(p.cookie + formCookie); err == nil && c.Value != "" {
-		return user{token: people.Token(c.Value)}
+		return user{token: people.Token(c.Value), Format: visitorFormat(r)}
 	}
 	token := people.Token(rand.Text())
 	p.setCookie(w, p.cookie+formCookie, token)
-	return user{token: token}
+	return user{token: token, Format: visitorFormat(r)}
 }
 
 // FormToken returns a text that only a page for this browser contains.

@@ -5,11 +5,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/keys"
 )
 
 func (p *Handler) showAccount(w http.ResponseWriter, _ *http.Request, u user) error {
 	return p.show(w, http.StatusOK, "account", u, nil)
+}
+
+// setLanguage stores the language of the person.
+func (p *Handler) setLanguage(w http.ResponseWriter, r *http.Request, u user) error {
+	chosen, known := words.Named(r.PostFormValue("language"))
+	if !known {
+		return ErrForm
+	}
+	if err := p.People.SetLanguage(r.Context(), u.token, chosen.Code); err != nil {
+		return err
+	}
+	redirect(w, r, u.path("/account"))
+	return nil
 }
 
 type startPage struct {
@@ -19,12 +33,12 @@ type startPage struct {
 
 // Assign returns the command that sets API_KEY. Another user may have chosen the name of the key: in single quotes, no
 // shell runs it. It is not a comment, because zsh runs comments.
-func (s startPage) Assign() string {
-	key := "your key"
+func (s startPage) Assign(f formatter) string {
+	key := f.T("your key")
 	if s.Selected.Name != "" {
-		key = "the key “" + strings.ReplaceAll(s.Selected.Name, "'", "’") + "”"
+		key = f.T("the key “%s”", s.Selected.Name)
 	}
-	return "export API_KEY='paste " + key + " here'"
+	return "export API_KEY='" + strings.ReplaceAll(f.T("paste %s here", key), "'", "’") + "'"
 }
 
 // Lacks returns the permission if a key is selected that does not allow it, or "".

@@ -36,7 +36,7 @@ var sampleTenant = tenants.Tenant{
 }
 
 func sampleFormat() formatter {
-	format, err := newFormatter(httptest.NewRequest("GET", "/", nil), &sampleTenant)
+	format, err := newFormatter(httptest.NewRequest("GET", "/", nil), "", &sampleTenant)
 	if err != nil {
 		panic(err)
 	}
@@ -96,7 +96,8 @@ func samples() map[string][]any {
 	text, amount := new(hostile), new(money.Cents(5))
 	product := catalog.Product{
 		ID: 7, SKU: hostile, Name: hostile, Status: "active", Cost: amount, ReorderPoint: new(int32(3)), UPC: text,
-		CategoryName: text, SellerName: text, Tags: []string{hostile}, Images: []catalog.Image{{File: hostile + ".jpg", Width: 500}},
+		CategoryID: new(int64(3)), CategoryName: text, SellerID: new(int64(4)), SellerName: text, Tags: []string{hostile},
+		Images: []catalog.Image{{File: hostile + ".jpg", Width: 500}},
 	}
 	order := sales.StoredOrder{
 		Number: hostile, Channel: hostile, CustomerNumber: text, CustomerName: text, CustomerEmail: text, CancelledAt: &now,
@@ -112,7 +113,8 @@ func samples() map[string][]any {
 		rangeForm: rangeForm{Period: "custom", From: hostile, Errors: fieldErrors{"from": hostile, "to": hostile}}, Format: format,
 		Tiles: []tile{{Label: "Revenue", Value: "1", Unit: "EUR", Change: "+1 %", Rose: true, Note: hostile, Explain: hostile}, {Label: "Units"}},
 		Rows:  []chartRow{{Label: "Mar 2026", Now: sums}}, ByWhat: "day",
-		Channels: []reports.ChannelPair{{Now: reports.ChannelSums{Label: hostile}}},
+		Channels: []channelRow{{ChannelPair: reports.ChannelPair{Now: reports.ChannelSums{Label: hostile}}}},
+		Shops:    []sales.Channel{{Label: hostile}, {}}, Sentence: hostile,
 		ProductLists: reports.ProductLists{
 			Best:      []reports.ProductSums{{ProductID: &id, SKU: hostile, Name: hostile}, {}},
 			Declining: []reports.ProductChange{{ProductID: &id, SKU: hostile, Name: hostile}, {}},
@@ -178,35 +180,43 @@ func samples() map[string][]any {
 	const linkURL = "https://shop.example.com/settings/link/x"
 	return map[string][]any{
 		"account": {nil},
+		"help":    {nil},
 		"audit": {
 			auditPage{},
 			auditPage{
 				Entries: []tenants.Logged{entry, {}}, Filter: "key.",
-				Pager: pager{2, 3, 150, "?page=1", "?page=3", hostile},
+				Pager: pager{2, 3, 150, "?page=1", "?page=3", "?page=1", "?page=3", hostile},
 			},
 		},
 		"overview": {overviewPage{Format: format, Empty: true}, overviewPage{Format: format}, overview},
 		"products": {
-			productsPage{}, productsPage{IsFiltered: true},
+			productsPage{}, productsPage{IsFiltered: true}, productsPage{IsLow: true},
 			productsPage{
+				Chips:  []filterChip{{"tag", hostile, hostile, "?tag=x"}},
 				Search: hostile, Status: hostile, Sort: hostile, Categories: []catalog.Reference{{Name: hostile}},
-				Products: []catalog.Product{product, {}}, Pager: pager{2, 3, 150, "?page=1", "?page=3", hostile},
+				Products: []catalog.Product{product, {}}, Pager: pager{2, 3, 150, "?page=1", "?page=3", "?page=1", "?page=3", hostile},
 			},
 		},
 		"product": {productPage{}, productPage{
 			product, []catalog.WarehouseStock{{WarehouseName: hostile}},
-			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text}, {}}, pager{}, months, monthsChart(months, format),
+			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text, Member: text}, {}}, pager{}, months,
+			monthsChart(7, months, format), stockForm{invalid, []catalog.Reference{{ID: 3, Name: hostile}}},
+		}},
+		"product-edit": {editPage{}, editPage{
+			invalid, product, url.Values{"name": {hostile}, "status": {"draft"}, "upc": {hostile}},
 		}},
 		"orders": {
 			ordersPage{}, ordersPage{IsFiltered: true, Search: hostile},
-			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []sales.StoredOrder{order, {}}},
+			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []orderRow{{order}, {}}},
 		},
-		"order": {orderPage{}, orderPage{order, sales.Channel{Identifier: "web", Label: hostile}}},
+		"order": {orderPage{}, orderPage{
+			orderRow{order}, sales.Channel{Identifier: "web", Label: hostile}, eventsOf(order, sales.Channel{Label: hostile}, format),
+		}},
 		"customers": {
 			customersPage{}, customersPage{Search: hostile},
 			customersPage{Customers: []sales.StoredCustomer{buyer.StoredCustomer, {}}, Pager: pager{Pages: 3, Query: hostile}},
 		},
-		"customer":       {customerPage{}, customerPage{Customer: buyer, Orders: []sales.StoredOrder{order, {}}}},
+		"customer":       {customerPage{}, customerPage{Customer: buyer, Orders: []orderRow{{order}, {}}}},
 		"customer-erase": {erasePage{}, erasePage{buyer, invalid}},
 		"confirm":        {form{}, invalid},
 		"confirmed":      {form{Values: url.Values{"next": {hostile}}}},
@@ -229,7 +239,7 @@ func samples() map[string][]any {
 		"key-revoke":   {revokePage{}, revokePage{key, []webhooks.Webhook{hook}}},
 		"key-roll":     {rollPage{}, rollPage{invalid, key}},
 		"keys":         {[]keyRow(nil), []keyRow{{key, hostile}, {rolled, hostile}, {expired, hostile}, {revoked, hostile}}},
-		"link":         {linkPage{Link: link("reset", nil)}, linkPage{link("invitation", &role), invalid.Errors}},
+		"link":         {linkPage{Link: link("reset", nil)}, linkPage{link("invitation", &role), invalid.Errors, "de"}},
 		"link-revoke":  {pending[0], pending[1]},
 		"link-created": {createdLink{}, createdLink{hostile, "invitation", linkURL}, createdLink{hostile, "reset", linkURL}},
 		"member": {
@@ -239,7 +249,7 @@ func samples() map[string][]any {
 		"member-remove": {memberPage{}, memberPage{
 			form: invalid, Member: member, Change: "remove", Webhooks: []webhooks.Webhook{hook},
 		}},
-		"members":          {membersPage{}, membersPage{invalid, []people.Member{member, {}}, pending}},
+		"members":          {membersPage{}, membersPage{invalid, []people.Member{member, {}}, pending, people.Roles}},
 		"password":         {form{}, invalid},
 		"password-changed": {nil},
 		"sign-in":          {form{}, invalid},
@@ -252,7 +262,7 @@ func samples() map[string][]any {
 			webhookPage{Webhook: failing},
 			webhookPage{hook, invalid, []webhooks.Delivery{refused, lost}, "?before=9", &lost, "after", "A"},
 		},
-		"usage": {usagePage{}, usagePage{All: []keys.Key{key}}, full, one},
+		"usage": {usagePage{format: format}, usagePage{format: format, All: []keys.Key{key}}, full, one},
 		"start": {startPage{}, startPage{[]keys.Key{key, rolled}, key}},
 		"tenants": {
 			[]people.Membership(nil),
@@ -265,8 +275,8 @@ func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 	t.Parallel()
 	p := &Handler{templates: parseTemplates()}
 	p.BaseURL = &url.URL{Scheme: "https", Host: "shop.example.com"}
-	users := map[string]user{"anonymous": {}}
-	for _, role := range []people.Role{people.Viewer, people.Admin, people.Owner} {
+	users := map[string]user{"anonymous": {Format: visitorFormat(httptest.NewRequest("GET", "/", nil))}}
+	for _, role := range people.Roles {
 		users[string(role)] = user{Format: sampleFormat(), Session: people.Session{
 			UserID: 1, Email: hostile, Role: role, ConfirmedAt: time.Now(),
 			Tenants: []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: role}, {TenantID: 2}},
@@ -361,7 +371,7 @@ func checkTimes(t *testing.T, what, body string, hasTenant bool) {
 func TestEveryTemplateIsAPage(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(templateFiles, "templates/*")
-	if err != nil || len(names) != len(samples())+len(layouts) {
+	if err != nil || len(names) != len(samples())+2 {
 		t.Errorf("found %d templates, %v, want %d pages and the layouts %v", len(names), err, len(samples()), layouts)
 	}
 }
@@ -423,13 +433,13 @@ func TestChangesOfAPlanAreReadable(t *testing.T) {
 		New: map[string]any{"reorder_point": nil, "tags": []any{"a", "b"}, "stock": map[string]any{"West": 3.0, "North": 2.0}},
 	}
 	want := []change{
-		{"reorder point", "5", "none"}, {"stock", "North 1, West 0", "North 2, West 3"}, {"tags", "none", "a, b"},
+		{"Reorder point", "5", "none"}, {"Stock", "North 1, West 0", "North 2, West 3"}, {"Tags", "none", "a, b"},
 	}
-	if got := changesOf(sampleFormat(), row); !slices.Equal(got, want) {
+	if got := sampleFormat().Changes(row); !slices.Equal(got, want) {
 		t.Errorf("changes = %q, want %q", got, want)
 	}
 	row = changeplan.Row{New: map[string]any{"takes_stock": true, "placed_at": "2026-04-02T18:15:00Z"}}
-	if got, want := changesOf(sampleFormat(), row), []change{{"placed at", "", "3 Apr 2026, 00:00 +0545"}, {"takes stock", "", "yes"}}; !slices.Equal(got, want) {
+	if got, want := sampleFormat().Changes(row), []change{{"Date of the order", "", "3 Apr 2026, 00:00 +0545"}, {"Takes stock", "", "yes"}}; !slices.Equal(got, want) {
 		t.Errorf("changes of a new row = %q, want %q", got, want)
 	}
 }
@@ -463,7 +473,7 @@ func TestOneIsSingular(t *testing.T) {
 	if text := stopped.ProgressText(u.Format); text != "1 of 1 row" {
 		t.Errorf("ProgressText = %q, want 1 of 1 row", text)
 	}
-	sold := monthsChart([]reports.MonthSums{{Sums: reports.Sums{Units: 1}}}, u.Format)
+	sold := monthsChart(7, []reports.MonthSums{{Sums: reports.Sums{Units: 1}}}, u.Format)
 	if tip := sold.Points[0].Tip; !strings.HasSuffix(tip, ", 1 unit") {
 		t.Errorf("the tip of a month with one unit is %q", tip)
 	}

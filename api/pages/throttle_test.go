@@ -78,8 +78,8 @@ func checkWait(got reply, longest time.Duration) string {
 		return fmt.Sprintf("= %d, session %q, want 429 and no session", got.StatusCode, got.session())
 	case err != nil || seconds < 1 || wait.Duration > longest:
 		return fmt.Sprintf("has Retry-After: %q, want at most %v", header, longest)
-	case !strings.Contains(got.body, "Please wait "+wait.words()):
-		return fmt.Sprintf("has a page without %q", wait.words())
+	case !strings.Contains(got.body, wait.advice(sampleFormat())):
+		return fmt.Sprintf("has a page without %q", wait.advice(sampleFormat()))
 	}
 	return ""
 }
@@ -123,7 +123,7 @@ func TestWaitInWords(t *testing.T) {
 		14*time.Minute + 30*time.Second: "15 minutes",
 		15 * time.Minute:                "15 minutes",
 	} {
-		if got := (&waitError{wait}).words(); got != want {
+		if got := (&waitError{wait}).advice(sampleFormat()); got != "Please wait "+want+" and try again." {
 			t.Errorf("words of %v = %q, want %q", wait, got, want)
 		}
 	}

@@ -85,7 +85,7 @@ func (p *usagePage) addDays(from time.Time) {
 		case i < usageColumns:
 			p.Columns = append(p.Columns, p.label(k))
 		case i == usageColumns:
-			p.Columns = append(p.Columns, "Other keys")
+			p.Columns = append(p.Columns, p.format.T("Other keys"))
 		}
 	}
 	for n := range p.Starts {
@@ -111,13 +111,13 @@ func (p *usagePage) label(k usage.KeyUsage) string {
 // addChart draws the table of days.
 func (p *usagePage) addChart() {
 	p.Chart = chart.Chart{
-		ID: "requests", Title: "Requests per day", Whole: true,
+		ID: "requests", Title: p.format.T("Requests per day"), Whole: true,
 		Format: func(requests float64) string { return p.format.Axis(requests * 100) },
-		Description: fmt.Sprintf("%s in %s, divided by key. The table has the same figures.",
-			p.format.counted(p.Requests, "request", "requests"), p.format.counted(int64(len(p.Days)), "bar", "bars")),
+		Description: p.format.T("%s in %s, divided by key. The table has the same figures.",
+			p.format.T("%d requests", p.Requests), p.format.T("%d bars", len(p.Days))),
 	}
 	for _, day := range p.Days {
-		point := chart.Point{Label: day.Day.Format("2 Jan"), Now: new(float64(day.Total))}
+		point := chart.Point{Label: p.format.ShortDay(day.Day), Now: new(float64(day.Total))}
 		point.Tip = fmt.Sprintf("%s: %s", point.Label, p.format.Count(day.Total))
 		for i, requests := range day.Requests {
 			point.Parts = append(point.Parts, float64(requests))
@@ -138,9 +138,9 @@ func (p usagePage) Share(requests, of int64) string {
 // Quotas returns what the account stores, for the table of quotas.
 func (p usagePage) Quotas() []storedQuota {
 	return []storedQuota{
-		{"Storage", "Bytes of products and their pictures, of imports and plans, of stored responses and of deliveries of webhooks",
-			p.Quota.Storage, p.Quota.StorageLimit},
-		{"Records", "Products, orders, items, refunds and rows of the inventory ledger",
+		{p.format.T("Storage"), p.format.T("Bytes of products and their pictures, of imports and price changes, of stored " +
+			"responses and of deliveries of webhooks"), p.Quota.Storage, p.Quota.StorageLimit},
+		{p.format.T("Records"), p.format.T("Products, orders, items, refunds and rows of the inventory ledger"),
 			p.Quota.Records, p.Quota.RecordsLimit},
 	}
 }

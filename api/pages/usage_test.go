@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -48,7 +45,7 @@ func TestTheUsagePage(t *testing.T) {
 
 	s.get(t, viewer, s.path("/keys"), 200, s.path(fmt.Sprint("/usage?key=", till.ID)))
 	at := yesterday.UTC().Format("2 Jan 2006, 15:04")
-	page := s.mustGet(t, viewer, "/usage", "de")
+	page := s.mustGet(t, viewer, "/usage", "en-DE")
 	mustHave(t, page, "Requests 5 ", "Busiest minute 4 of 120 3,3 % of the rate limit, "+at, "Refused 1 ", "Errors 1 20,0 % of the requests",
 		"Requests per day Till Web <shop>", yesterday.UTC().Format("2 Jan 2006")+" 3 2 5", time.Now().UTC().Format("2 Jan 2006")+" 0 0 0",
 		" 3 1 0 2,5 ms 2,9 ms 2 "+at, at+" Web <shop> GET /api/orders/{number} 404 NOT_FOUND request-<7>")
@@ -75,7 +72,7 @@ func TestTheUsagePage(t *testing.T) {
 // The keys with most requests have a column; the others share one.
 func TestTheTableOfDaysCountsEveryKeyOnce(t *testing.T) {
 	t.Parallel()
-	page := usagePage{}
+	page := usagePage{format: sampleFormat()}
 	page.Starts = make([]time.Time, 2)
 	var want [2]int64
 	for n := range usageColumns + 3 {
@@ -104,7 +101,7 @@ func TestTheTableOfDaysCountsEveryKeyOnce(t *testing.T) {
 
 func TestSharesAreRounded(t *testing.T) {
 	t.Parallel()
-	page := usagePage{format: formatter{printer: message.NewPrinter(language.English)}}
+	page := usagePage{format: sampleFormat()}
 	for _, test := range []struct {
 		requests, of int64
 		want         string

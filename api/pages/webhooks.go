@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/url"
@@ -40,7 +41,7 @@ func (p *Handler) listWebhooks(w http.ResponseWriter, r *http.Request, u user) e
 }
 
 func (p *Handler) showNewWebhook(w http.ResponseWriter, _ *http.Request, u user) error {
-	defaults := url.Values{"type": feed.Types, "batch_size": {strconv.Itoa(webhooks.MaxBatch)}}
+	defaults := url.Values{"type": feed.Types, "batch_size": {strconv.Itoa(webhooks.MaxBatch)}, "request": {rand.Text()}}
 	return p.show(w, http.StatusOK, "webhook-new", u, form{Values: defaults})
 }
 
@@ -58,17 +59,17 @@ func (f form) webhookFields() webhooks.Fields {
 }
 
 // addInvalid adds the errors of the fields of a webhook, and reports whether err is one.
-func (f form) addInvalid(err error) bool {
+func (f form) addInvalid(words formatter, err error) bool {
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	for field, subject := range map[string]string{
 		"url": "The URL ", "description": "The description ", "batch_size": "The number ",
 	} {
 		if messages := invalid[field]; messages != nil {
-			f.Errors[field] = subject + messages[0] + "."
+			f.Errors[field] = words.Sentence(subject + messages[0] + ".")
 		}
 	}
 	if invalid["types"] != nil {
-		f.Errors["types"] = "Select at least one type."
+		f.Errors["types"] = words.T("Select at least one type.")
 	}
 	return isInvalid
 }
@@ -85,11 +86,18 @@ func (p *Handler) createWebhook(w http.ResponseWriter, r *http.Request, u user) 
 		return err
 	}
 	if len(f.Errors) == 0 {
-		hook, err := p.Webhooks.On(u.db).Create(r.Context(), u.Tenant.ID, p.by(r, u), f.webhookFields(), nil)
-		if err == nil {
+		var hook webhooks.Webhook
+		to, err := u.once(r, f, func(u user) (to string, err error) {
+			hook, err = p.Webhooks.On(u.db).Create(r.Context(), u.Tenant.ID, p.by(r, u), f.webhookFields(), nil)
+			return u.path("/webhooks/" + strconv.FormatInt(hook.ID, 10)), err
+		})
+		switch {
+		case err == nil && hook.ID != 0:
 			return p.show(w, http.StatusOK, "webhook-secret", u, secretPage{hook, true})
-		}
-		if !f.addInvalid(err) {
+		case err == nil: // a repeated form, for which no page has the secret
+			redirect(w, r, to)
+			return nil
+		case !f.addInvalid(u.Format, err):
 			return err
 		}
 	}
@@ -158,7 +166,7 @@ func (p *Handler) changeWebhook(w http.ResponseWriter, r *http.Request, u user) 
 			redirect(w, r, webhookPath(u, hook.ID))
 			return nil
 		}
-		if !f.addInvalid(err) {
+		if !f.addInvalid(u.Format, err) {
 			return err
 		}
 	}
@@ -241,11 +249,11 @@ func (p *Handler) replayWebhook(w http.ResponseWriter, r *http.Request, u user) 
 	}
 	switch {
 	case errors.Is(err, feed.ErrCursor) && cursor == "":
-		f.Errors["cursor"] = "Enter the position after which to continue."
+		f.Errors["cursor"] = u.T("Enter the position after which to continue.")
 	case errors.Is(err, feed.ErrCursor):
-		f.Errors["cursor"] = "The position must be that of a delivery or an entry."
+		f.Errors["cursor"] = u.T("The position must be that of a delivery or an entry.")
 	case errors.Is(err, feed.ErrExpired):
-		f.Errors["cursor"] = "The changes after this position are no longer kept."
+		f.Errors["cursor"] = u.T("The changes after this position are no longer kept.")
 	case err != nil:
 		return err
 	case len(f.Errors) == 0:

@@ -375,7 +375,7 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{
 			"user create --tenant acme --email x --role king --password-stdin",
 			"--email must be an e-mail address; the password must have 12 to 128 characters; " +
-				"--role must be owner, admin or viewer",
+				"--role must be owner, admin, viewer, accountant or clerk",
 		},
 		{"user create --tenant acme --email a@b.c --role owner", "--password-stdin is required"},
 		{"customer erase", "--tenant, --id are required"},
@@ -390,7 +390,7 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"user invite --tenant acme --email x", "--role is required"},
 		{
 			"user invite --tenant acme --email x --role king",
-			"--email must be an e-mail address; --role must be owner, admin or viewer",
+			"--email must be an e-mail address; --role must be owner, admin, viewer, accountant or clerk",
 		},
 		{"user invite --tenant none --email a@b.c --role owner", `--tenant: tenant "none" not found`},
 		{"user reset", "--email is required"},

@@ -316,7 +316,13 @@ func (s *figuresShop) checkChannels(t *testing.T, page overview, query string, n
 			}
 		}
 	}
-	page.compareRows(t, "channels", shown)
+	rows := page.rows("channels")
+	for i := range rows {
+		rows[i] = rows[i][:4] // the other columns are figures that the tiles of one shop have
+	}
+	if diff := gocmp.Diff(plainSpaces(shown), plainSpaces(rows)); diff != "" {
+		t.Errorf("channels (-want +got):\n%s", diff)
+	}
 }
 
 // checkProducts compares the best products and the declines. The API has no declines.

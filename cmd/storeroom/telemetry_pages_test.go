@@ -1,7 +1,9 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -53,6 +55,9 @@ func (w *tracedServer) fillForm(t *testing.T, v *browser, page string, form url.
 	return form
 }
 
+// inputPattern matches the fields of a form, without those that the browser selects.
+var inputPattern = regexp.MustCompile(`<input [^>]*name="([^"]+)" value="([^"]*)"`)
+
 // usePages performs every action of the pages, with invalid and with valid input.
 func (w *tracedServer) usePages(t *testing.T) *browser {
 	t.Helper()
@@ -89,7 +94,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	}
 	w.open(t, v, to, nil, 303)
 	for _, page := range []string{
-		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/start?key=" + mark,
+		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/help", "/start?key=" + mark,
 		"/overview?compare=" + mark + "&from=" + mark, "/overview.xlsx?period=today",
 		"/products.csv?search=" + mark, "/products.xlsx", "/orders.csv?search=" + mark, "/orders.xlsx", "/order_items.csv",
 		"/refunds.csv", "/customers?search=" + mark, "/customers.csv", "/customers.xlsx", "/archive.zip", "/customers/" + mark,
@@ -99,6 +104,20 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	} {
 		w.open(t, v, to+page, nil, 200)
 	}
+	w.open(t, v, to+"/language", url.Values{"language": {mark}}, 400)
+	w.open(t, v, to+"/language", url.Values{"language": {"en"}}, 303)
+	edit := url.Values{"status": {"draft"}}
+	for _, field := range inputPattern.FindAllStringSubmatch(w.open(t, v, to+"/products/1/edit", nil, 200), -1) {
+		edit.Set(field[1], html.UnescapeString(field[2]))
+	}
+	w.open(t, v, to+"/products/1/edit", edit, 303)
+	w.open(t, v, to+"/products/1/edit", url.Values{"name": {mark}, "version": {mark}, "request": {rand.Text()}}, 422)
+	stock := url.Values{
+		"type": {"set"}, "quantity": {"1"}, "warehouse": {"1"}, "seen": {"0"}, "notes": {mark}, "request": {rand.Text()},
+	}
+	w.open(t, v, to+"/products/1/stock", stock, 422) // a count of stock that has changed
+	stock.Set("type", "add")
+	w.open(t, v, to+"/products/1/stock", stock, 303)
 	w.open(t, v, to+"/confirm?next="+mark, nil, 200)
 	w.open(t, v, to+"/confirm", url.Values{"next": {mark}, "password": {mark}}, 200)
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
@@ -166,7 +185,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	return v
 }
 
-var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, \w+, limits\.\w+, p\.`)
+var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, [\w.]+, limits\.\w+, p\.`)
 
 // settingsRoutes returns the method and the pattern of every page, read from the source of the route table.
 func settingsRoutes(t *testing.T) (all []string) {
@@ -231,7 +250,8 @@ func (w *tracedServer) useWebhooks(t *testing.T, v *browser, to string) {
 		"url": {"https://" + mark + ".invalid/" + mark}, "description": {mark}, "type": {"product"}, "batch_size": {"5"},
 	}
 	w.open(t, v, to+"/new", nil, 200)
-	w.open(t, v, to, url.Values{"url": {mark}}, 422)
+	w.open(t, v, to, w.fillForm(t, v, to+"/new", url.Values{"url": {mark}}), 422)
+	form = w.fillForm(t, v, to+"/new", form)
 	v.secrets = append(v.secrets, secretPattern.FindString(strings.ReplaceAll(w.open(t, v, to, form, 200), "&#43;", "+")))
 	w.open(t, v, to, nil, 200)
 	var last string

@@ -22,7 +22,7 @@ const maxPasswordInput = 4096
 
 func (c console) userCommand() *cli.Command {
 	email := func() cli.Flag { return requiredFlag("email", "e-mail address") }
-	role := func() cli.Flag { return requiredFlag("role", "owner, admin or viewer") }
+	role := func() cli.Flag { return requiredFlag("role", "owner, admin, viewer, accountant or clerk") }
 	return &cli.Command{
 		Name:  "user",
 		Usage: "manage the members of a tenant and their roles",

@@ -1,4 +1,5 @@
--- Calls store_link for a session of an owner. For another session it returns refused.
+-- Calls store_link for a session of an owner, or of an admin who invites a clerk or an accountant. For another session it
+-- returns refused, and also if the invitation would replace one that the admin could not end.
 create or replace function make_link(
     token bytea, link bytea, purpose text, address text, new_role text, request text) returns text
 language plpgsql security definer
@@ -7,6 +8,13 @@ as $$
 declare
     maker bigint := acting_owner(token);
 begin
+    if maker is null and may_invite(purpose, new_role) and not exists (
+           select from one_time_links l
+            where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint
+              and l.email = lower(address) and l.purpose = 'invitation' and usable(l)
+              and not may_invite(l.purpose, l.role)) then
+        maker := acting_member(token, '{admin}');
+    end if;
     if maker is null then
         return 'refused';
     end if;

@@ -129,7 +129,7 @@ problems (object, problem) as (
                 'delete_expired_change_plans', 'record_facts', 'remove_facts', 'remove_sales', 'count_returns',
                 'search_products', 'search_customers', 'find_products', 'find_customers', 'find_orders',
                 'next_unfilled_tenant', 'schema_version', 'schema_functions', 'password_parameters', 'begin_session',
-                'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password', 'sign_in',
+                'use_session', 'session_tenants', 'session_language', 'set_language', 'confirm_session', 'end_session', 'change_password', 'sign_in',
                 'log_failed_sign_in',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
                 'end_link', 'open_link', 'accept_invitation', 'use_reset', 'wal_position', 'has_replayed',

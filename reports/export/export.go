@@ -138,10 +138,12 @@ func periodFigures(r reports.Range) []figure {
 }
 
 func figureSheet(name string, figures []figure) Sheet {
-	return newSheet(name, []column[figure]{
+	s := newSheet(name, []column[figure]{
 		{"figure", 26, func(f figure) cell { return textOf(f.name) }},
 		{"value", 20, func(f figure) cell { return f.value }},
 	}, listRows(figures))
+	s.hasNames = true
+	return s
 }
 
 // Products returns the sales by product.

@@ -135,6 +135,7 @@ var LedgerFile = &OwnFile[catalog.LedgerRow, catalog.LedgerRow, catalog.LedgerRo
 		{"created_at", 0, 0, value(times, func(a *catalog.LedgerRow) *time.Time { return &a.CreatedAt })},
 		{"order_number", 0, 0, pointer(texts, func(a *catalog.LedgerRow) **string { return &a.OrderNumber })},
 		{"reason", 0, 0, pointer(texts, func(a *catalog.LedgerRow) **string { return &a.Reason })},
+		{"member", 0, 0, pointer(texts, func(a *catalog.LedgerRow) **string { return &a.Member })},
 	}, nil, same[catalog.LedgerRow],
 }
 

@@ -1,7 +1,9 @@
 package export
 
 import (
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -107,12 +109,67 @@ type Sheet struct {
 	name    string
 	columns []string
 	widths  []float64
+	// hasNames is set if the first column has names of figures, each of which is a row.
+	hasNames bool
 	// rows calls write with the cells of each row. The next row overwrites them.
 	rows func(write func([]cell) error) error
 }
 
 // Name returns the name of the sheet. In an archive, it is that of the file without .csv.
 func (s Sheet) Name() string { return s.name }
+
+// Named returns the sheet with other names: its own, those of columns, and those of figures that are rows. Columns and
+// rows whose new name an earlier one has are left out, because a figure may have several names.
+func (s Sheet) Named(name func(string) string) Sheet {
+	named := Sheet{name: name(s.name), hasNames: s.hasNames}
+	var kept []int
+	for i, column := range s.columns {
+		if text := name(column); !slices.Contains(named.columns, text) {
+			kept = append(kept, i)
+			named.columns = append(named.columns, text)
+			named.widths = append(named.widths, max(s.widths[i], float64(utf8.RuneCountInString(text)+2)))
+		}
+	}
+	named.rows = func(write func([]cell) error) error {
+		cells, seen := make([]cell, len(kept)), map[string]bool{}
+		return s.rows(func(row []cell) error {
+			for i, from := range kept {
+				cells[i] = row[from]
+			}
+			if s.hasNames {
+				cells[0].string = name(cells[0].string)
+				if seen[cells[0].string] {
+					return nil
+				}
+				seen[cells[0].string] = true
+			}
+			return write(cells)
+		})
+	}
+	return named
+}
+
+// Without returns the sheet without the columns of these names.
+func (s Sheet) Without(names ...string) Sheet {
+	left := Sheet{name: s.name, hasNames: s.hasNames}
+	var kept []int
+	for i, column := range s.columns {
+		if !slices.Contains(names, column) {
+			kept = append(kept, i)
+			left.columns, left.widths = append(left.columns, column), append(left.widths, s.widths[i])
+		}
+	}
+	left.rows = func(write func([]cell) error) error {
+		cells := make([]cell, len(kept))
+		return s.rows(func(row []cell) error {
+			for i, from := range kept {
+				cells[i] = row[from]
+			}
+			return write(cells)
+		})
+	}
+	return left
+}
 
 func newSheet[T any](name string, columns []column[T], rows Rows[T]) Sheet {
 	s := Sheet{name: name}

@@ -13,6 +13,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -24,6 +25,10 @@ type Filter struct {
 	Status   string // placed or cancelled
 	From     time.Time
 	Before   time.Time
+	// ProductID selects the orders with an item of this product.
+	ProductID *int64
+	// RefundedFrom and RefundedBefore select the orders with a refund that was made at such a time.
+	RefundedFrom, RefundedBefore time.Time
 	// UpdatedSince is the time of the last change: the order, its last refund or its
 	// cancellation was stored.
 	UpdatedSince time.Time
@@ -36,6 +41,7 @@ type Filter struct {
 	Keyset          bool             // continue at After instead of at Page.Number
 	After           *paging.Position // nil starts at the first order
 	withoutTotal    bool
+	hidesEmails     bool
 	numbers         *[]int64 // the ids of the orders whose numbers Search finds, if they are few
 }
 
@@ -69,6 +75,7 @@ type countRow struct{ Count int64 }
 // List returns a page of orders without their lines and refunds.
 func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, error) {
 	f.Search = strings.TrimSpace(f.Search) // no number begins or ends with a blank
+	f.hidesEmails = s.hidden.Emails
 	read := s.readPage
 	if f.Search != "" || !f.UpdatedSince.IsZero() {
 		read = s.readMatches
@@ -81,6 +88,7 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, 
 		page.Items = page.Items[:f.Page.PerPage]
 		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
 	}
+	s.hide(page.Items)
 	return page, nil
 }
 
@@ -147,6 +155,18 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 	if found != "" {
 		q.from = "(" + found + "\n       ) o"
 	}
+	switch behind := q.behind(f); {
+	case behind == "":
+	case found == "":
+		q.from = `(
+       select o.*
+         from unnest(array(` + behind + `
+              )) found (id)
+        cross join lateral (select * from orders where tenant_id = $1 and id = found.id limit 1) o
+       ) o`
+	default: // a search finds few orders
+		q.Where("o.id = any(array(" + behind + "\n       ))")
+	}
 	if f.Channel != "" {
 		channel := q.Arg(f.Channel)
 		q.channel = "\n   and channel = " + channel
@@ -154,6 +174,9 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 	}
 	if f.Customer != "" {
 		q.Where("o.customer_id = (select id from customers where tenant_id = $1 and number = %s)", f.Customer)
+		if f.hidesEmails && strings.Contains(f.Customer, "@") {
+			q.Where("false")
+		}
 	}
 	if !f.From.IsZero() {
 		q.Where("o.placed_at >= %s", f.From)
@@ -161,9 +184,44 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 	if !f.Before.IsZero() {
 		q.Where("o.placed_at < %s", f.Before)
 	}
-	q.inOrder = found == "" && f.Customer == "" && (f.Order.By != "number" || !f.hasDays() && f.Status != "cancelled")
+	q.inOrder = found == "" && f.Customer == "" && !f.isBehind() && (f.Order.By != "number" || !f.hasDays() && f.Status != "cancelled")
 	return q
 }
+
+// behind returns the query for the ids of the orders that items or refunds select, or "".
+func (q *orderQuery) behind(f Filter) string {
+	var queries []string
+	if f.ProductID != nil {
+		queries = append(queries, `
+              select i.order_id
+                from unnest(array(
+                     select id from sold_products where tenant_id = $1 and product_id = `+q.Arg(*f.ProductID)+`
+                     )) sold (id)
+               cross join lateral (select order_id from order_items where tenant_id = $1 and sold_id = sold.id offset 0) i`)
+	}
+	if f.isRefunded() {
+		refunds := "\n              select order_id from refunds where tenant_id = $1"
+		if !f.RefundedFrom.IsZero() {
+			refunds += " and refunded_at >= " + q.Arg(f.RefundedFrom)
+		}
+		if !f.RefundedBefore.IsZero() {
+			refunds += " and refunded_at < " + q.Arg(f.RefundedBefore)
+		}
+		queries = append(queries, refunds)
+	}
+	if len(queries) == 0 {
+		return ""
+	}
+	return `
+              select distinct order_id
+                from (` + strings.Join(queries, "\n              intersect") + `
+                ) b`
+}
+
+func (f Filter) isRefunded() bool { return !f.RefundedFrom.IsZero() || !f.RefundedBefore.IsZero() }
+
+// isBehind reports whether items or refunds select the orders.
+func (f Filter) isBehind() bool { return f.ProductID != nil || f.isRefunded() }
 
 func (f Filter) hasDays() bool { return !f.From.IsZero() || !f.Before.IsZero() }
 
@@ -210,6 +268,47 @@ func (f Filter) count(q *orderQuery) string {
 	}
 	return `
 select` + map[string]string{"": all, "placed": placed, "cancelled": cancelled}[f.Status] + ` as count`
+}
+
+// OrderSums are sums of orders without those that are cancelled.
+type OrderSums struct {
+	Orders   int64
+	Total    money.Cents // with tax and shipping
+	Refunded money.Cents
+}
+
+// Sums adds up the orders of all pages of a list. It reads each of them, so the caller limits their number.
+func (s *Store) Sums(ctx context.Context, tenant tenancy.ID, f Filter) (sums OrderSums, err error) {
+	f.Search = strings.TrimSpace(f.Search)
+	f.hidesEmails = s.hidden.Emails
+	if f.Status == "cancelled" {
+		return sums, nil
+	}
+	read := func(ctx context.Context, d *db.DB) error {
+		s := New(d)
+		if err := s.findNumbers(ctx, tenant, &f); err != nil {
+			return err
+		}
+		q := f.query(tenant)
+		sums, err = db.One[OrderSums](ctx, s.db, tenant, `
+select count(*) as orders, coalesce(sum(f.revenue + f.tax + f.shipping), 0)::bigint as total,
+       coalesce(sum(r.amount), 0)::bigint as refunded
+  from (
+       select o.id`+paging.Indent(q.ofStatus(f, "placed"))+`
+       ) o
+ cross join lateral (select * from orders where tenant_id = $1 and id = o.id limit 1) f
+ cross join lateral (select sum(amount) as amount from refunds where tenant_id = $1 and order_id = o.id) r`, q.Args...)
+		return err
+	}
+	if f.Search == "" { // one query
+		err = read(ctx, s.db)
+	} else {
+		err = s.db.ReadAtOnce(ctx, tenant, read)
+	}
+	if err != nil {
+		return sums, fmt.Errorf("add up orders: %w", err)
+	}
+	return sums, nil
 }
 
 // page returns the query of a page. The offset of 0 keeps PostgreSQL from reading all orders in the

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -46,5 +47,58 @@ func TestListCountsWhatItLists(t *testing.T) {
 	listed, err := s.store.List(t.Context(), s.tenant, f)
 	if err != nil || listed.Total != 12 || len(listed.Items) != 5 || listed.Items[0].Number != "4" {
 		t.Errorf("page 2 by number = %+v of %d, %v, want 5 from number 4 on", listed.Items, listed.Total, err)
+	}
+}
+
+func TestSumsAreThoseOfTheListedOrders(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	for n := range 12 {
+		o := order(fmt.Sprint("N-", 10+n))
+		o.PlacedAt, o.ShippingTotal = noon.AddDate(0, 0, n), new(money.Cents(490))
+		o.Channel = []string{"pos", "web"}[n%2]
+		s.mustIngest(t, o)
+		if n%3 == 0 {
+			s.mustRefund(t, sales.Refund{
+				OrderNumber: o.Number, Amount: money.Cents(100 + n), RefundedAt: new(noon.AddDate(0, 0, n+1)),
+			})
+		}
+		if n%4 == 0 {
+			if _, err := s.store.Cancel(t.Context(), s.tenant, o.Number, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sums := 0
+	for _, filter := range []sales.Filter{
+		{}, {Channel: "web"}, {Status: "placed"}, {Status: "cancelled"}, {From: noon.AddDate(0, 0, 5)}, {Search: "N-1"},
+		{Search: "1"}, {RefundedFrom: noon}, {RefundedFrom: noon.AddDate(0, 0, 2), RefundedBefore: noon.AddDate(0, 0, 5)},
+		{RefundedBefore: noon.AddDate(0, 0, 5), Channel: "pos"}, {Search: "N-", RefundedFrom: noon, Status: "placed"},
+	} {
+		filter.Page = paging.Page{Number: 1, PerPage: 100}
+		listed, err := s.store.List(t.Context(), s.tenant, filter)
+		if err != nil || int64(len(listed.Items)) != listed.Total {
+			t.Errorf("List(%+v) returns %d orders and counts %d, %v", filter, len(listed.Items), listed.Total, err)
+		}
+		var want sales.OrderSums
+		for _, o := range listed.Items {
+			if o.CancelledAt == nil {
+				want.Orders++
+				want.Total += o.Revenue + o.Tax + o.Shipping
+				want.Refunded += o.Refunded
+			}
+			inRange := o.Refunded > 0 || filter.RefundedFrom.IsZero() && filter.RefundedBefore.IsZero()
+			if !inRange {
+				t.Errorf("List(%+v) has %s without a refund", filter, o.Number)
+			}
+		}
+		got, err := s.store.Sums(t.Context(), s.tenant, filter)
+		if err != nil || got != want {
+			t.Errorf("Sums(%+v) = %+v, %v, want %+v", filter, got, err, want)
+		}
+		sums += int(got.Orders)
+	}
+	if sums < 20 {
+		t.Errorf("the filters list %d orders", sums)
 	}
 }

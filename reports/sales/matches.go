@@ -30,7 +30,7 @@ const (
 func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (page Orders, err error) {
 	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
 		page = Orders{}
-		return New(d).readMatchesAtOnce(ctx, tenant, f, &page)
+		return (&Store{d, s.by, s.hidden}).readMatchesAtOnce(ctx, tenant, f, &page)
 	})
 	return page, err
 }
@@ -190,7 +190,20 @@ func (q *orderQuery) found(f Filter) string {
               ) customer (id)
         cross join lateral (
               select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-        where not (` + q.numberFound(f) + `)`
+        where not (` + q.numberFound(f) + `)` + q.nameFound(f, "customer.id")
+}
+
+// nameFound is the condition that a search finds the name of a customer, if the list must not show e-mail addresses. It
+// compares letters without folding, because the texts of searches have the address too.
+func (q *orderQuery) nameFound(f Filter, id string) string {
+	if !f.hidesEmails {
+		return ""
+	}
+	return `
+          and exists (select
+                        from customers
+                       where tenant_id = $1 and id = ` + id + ` and strpos(name, '@') = 0
+                         and strpos(lower(name), lower(` + q.Arg(f.Search) + `)) > 0)`
 }
 
 // numberFound is the condition that a search finds the number of an order o.
@@ -215,5 +228,6 @@ func (q *orderQuery) customerFound(f Filter) string {
                      and (select customer_text(number, name, email)
                             from customers
                            where tenant_id = $1 and id = o.customer_id)
-                         like all (array(select lower(pattern) from unnest(` + earlier + `::text[]) pattern)) end`
+                         like all (array(select lower(pattern) from unnest(` + earlier + `::text[]) pattern)) end` +
+		q.nameFound(f, "o.customer_id")
 }

@@ -41,10 +41,12 @@ const PointOfSale = "pos"
 type Store struct {
 	db *db.DB
 	by *catalog.Actor // see WithStock; nil does not change stock
+
+	hidden Hidden // see Hiding
 }
 
 // New returns a store that works on d.
-func New(d *db.DB) *Store { return &Store{d, nil} }
+func New(d *db.DB) *Store { return &Store{db: d} }
 
 // MaxItems is the maximum number of items of an order.
 const MaxItems = 5000

@@ -31,6 +31,9 @@ func TestTheSQLOfSales(t *testing.T) {
 	if err := textfill.Fill(t.Context(), s.DB, sales.Texts); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.MustSuper(t).Exec(t.Context(), `update sold_products set product_id = 77 where sku = 'SKU-290'`); err != nil {
+		t.Fatal(err)
+	}
 	golden := dbtest.NewSQL(t, s.Database, "sales", *update)
 	const all, cancelled, counted = 3000, 150, 2*125 + 150
 	after := paging.Position{Value: "2026-02-01T00:00:00Z", ID: 700}
@@ -87,6 +90,13 @@ func TestTheSQLOfSales(t *testing.T) {
 			dbtest.Reads(counted+40+onePage, "orders_placed"),
 		},
 		{"placed", sales.Filter{Status: "placed"}, dbtest.Reads(counted+40+onePage, "orders_placed")},
+		{ // the items of a product, their orders, and the refunds of two days
+			"of a product", sales.Filter{ProductID: new(int64(77))}, dbtest.Reads(60+onePage, "order_items_sold").Sorts(20),
+		},
+		{
+			"refunded", sales.Filter{RefundedFrom: noon, RefundedBefore: noon.AddDate(0, 0, 2)},
+			dbtest.Reads(60+onePage, "refunds_refunded").Sorts(20),
+		},
 		{
 			"by number", sales.Filter{Order: paging.Order{By: "number"}},
 			dbtest.Reads(counted+40+onePage, "orders_tenant_id_number_key"),

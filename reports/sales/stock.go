@@ -15,7 +15,7 @@ import (
 // WithStock returns a store that also changes stock: orders of channels that take stock take their items, cancellations
 // and refunds with Restock return them. by is the actor in the ledger. Products are locked after orders and before
 // anything else, in the order of SKUs as in the catalog, so that transactions do not deadlock.
-func (s *Store) WithStock(by catalog.Actor) *Store { return &Store{s.db, &by} }
+func (s *Store) WithStock(by catalog.Actor) *Store { return &Store{s.db, &by, s.hidden} }
 
 // What happens to an order for more than is in stock.
 const (

@@ -19,7 +19,8 @@ func (s *Store) Order(ctx context.Context, tenant tenancy.ID, number string) (St
 	if err != nil {
 		return StoredOrder{}, fmt.Errorf("read order: %w", err)
 	}
-	return read.order()
+	order, err := read.order()
+	return s.hide([]StoredOrder{order})[0], err
 }
 
 // storedQuery reads an order with its lines and refunds.
@@ -100,7 +101,7 @@ select o.id
 		if err := s.addDetails(ctx, tenant, part); err != nil {
 			return err
 		}
-		return each(part, f)
+		return each(s.hide(part), f)
 	})
 }
 
@@ -118,7 +119,10 @@ func (s *Store) RefundsByID(ctx context.Context, tenant tenancy.ID, ids []int64)
 	if err != nil {
 		return nil, fmt.Errorf("read %d refunds: %w", len(ids), err)
 	}
-	return column(found, func(r row) OrderRefund { return OrderRefund(r) }), nil
+	return column(found, func(r row) OrderRefund {
+		s.hideRefund(&r.StoredRefund)
+		return OrderRefund(r)
+	}), nil
 }
 
 const (

@@ -142,15 +142,16 @@ update tenants
 const ownerRows = `
 insert into old_media (tenant_id, file) values (:tenant, 'OLD.jpg');`
 
-// persons are ann (1), a member of both tenants, amy (2), a member of A, bea (3), a member of B, and
-// zoe (4), a member of none; ann and bea are owners. A token has the name of its session or link, and the
+// persons are ann (1), a member of both tenants, amy (2), a member of A, bea (3), a member of B, zoe (4), a member of
+// none, and ada (5), an admin of A; ann and bea are owners. A token has the name of its session or link, and the
 // proof of each password is x.
 const persons = `
 insert into users (id, email, password_parameters, password_verifier) overriding system value
 select n, name || '@example.com', '$argon2id$v=19$m=19456,t=2,p=1$' || md5(name)::char(22), sha256('x')
-  from unnest('{ann,amy,bea,zoe}'::text[]) with ordinality u (name, n);
-insert into memberships (tenant_id, user_id, role) values (:a, 2, 'viewer'), (:b, 3, 'owner');
-insert into sessions (token_hash, user_id) values (sha256('amy'), 2), (sha256('bea'), 3), (sha256('owner'), 1);
+  from unnest('{ann,amy,bea,zoe,ada}'::text[]) with ordinality u (name, n);
+update users set language = 'fr';
+insert into memberships (tenant_id, user_id, role) values (:a, 2, 'viewer'), (:a, 5, 'admin'), (:b, 3, 'owner');
+insert into sessions (token_hash, user_id) values (sha256('amy'), 2), (sha256('bea'), 3), (sha256('owner'), 1), (sha256('ada'), 5);
 insert into sessions (token_hash, user_id, seen_at) values (sha256('idle'), 1, now() - interval '31 minutes');
 insert into sessions (token_hash, user_id, created_at) values (sha256('old'), 1, now() - interval '12 hours 1 minute');
 insert into one_time_links
@@ -158,6 +159,7 @@ insert into one_time_links
     (1, sha256('for bea'), :a, 'invitation', 'bea@example.com', 'owner', now() + interval '1 hour', 1, 'form of a'),
     (2, sha256('for zoe'), :a, 'invitation', 'zoe@example.com', 'owner', now() + interval '1 hour', 1, null),
     (8, sha256('for new'), :a, 'invitation', 'new@example.com', 'owner', now() + interval '1 hour', 1, null),
+    (9, sha256('for clerk'), :a, 'invitation', 'clerk@example.com', 'clerk', now() + interval '1 hour', 1, null),
     (3, sha256('late'), :a, 'invitation', 'new@example.com', 'owner', now(), 1, null),
     (7, sha256('of b'), :b, 'invitation', 'amy@example.com', 'owner', now() + interval '1 hour', 3, null);
 insert into one_time_links (id, token_hash, tenant_id, purpose, email, expires_at) overriding system value values
@@ -704,7 +706,7 @@ func (s *suite) removals(function string) (attempts []attempt) {
 // operators are the functions that the runtime role may not execute: those of the
 // operator, and parts of the others.
 var operators = []string{
-	`live(null)`, `usable(null)`, `acting_member(sha256('owner'), '{owner}')`, `acting_owner(sha256('owner'))`,
+	`live(null)`, `usable(null)`, `may_invite('invitation', 'clerk')`, `acting_member(sha256('owner'), '{owner}')`, `acting_owner(sha256('owner'))`,
 	`log_person(1, 'x', 'x', true)`,
 	`acting_key_manager(null)`,
 	`insert_key(1, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
@@ -746,6 +748,13 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			attempt{
 				"end_link", with("end A's link for good"),
 				inA + `select end_link(` + token + `, 1); select from open_link(sha256('for bea'))`, something,
+			},
+			attempt{"end_link", with("end A's invitation of a clerk"), inA + `select from end_link(` + token + `, 9)`, nothing},
+			attempt{
+				"make_link", with("invite a clerk into A"),
+				inA + `select where make_link(` + token +
+					`, sha256('new'), 'invitation', 'other@example.com', 'clerk', null) <> 'refused'`,
+				nothing,
 			},
 			attempt{
 				"change_member", with("change A's member"),
@@ -812,6 +821,34 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 	}
 	if at.own != 0 {
 		attempts = append(attempts,
+			attempt{
+				"tenant_links", "list A's links as an admin",
+				inA + `select from tenant_links(sha256('ada')) where role is distinct from 'clerk'`, nothing,
+			},
+			attempt{
+				"end_link", "end the invitation of an owner as an admin",
+				inA + `select end_link(sha256('ada'), 1); select from open_link(sha256('for bea'))`, something,
+			},
+			attempt{
+				"end_link", "end a reset as an admin",
+				inA + `select end_link(sha256('ada'), 4); select from open_link(sha256('for amy'))`, something,
+			},
+			attempt{
+				"make_link", "invite an owner as an admin",
+				inA + `select where make_link(sha256('ada'), sha256('new'), 'invitation', 'other@example.com', 'owner', null) <> 'refused'`,
+				nothing,
+			},
+			attempt{
+				"make_link", "reset a password as an admin",
+				inA + `select where make_link(sha256('ada'), sha256('new'), 'reset', 'amy@example.com', null, null) <> 'refused'`,
+				nothing,
+			},
+			attempt{
+				"make_link", "replace the invitation of an owner as an admin",
+				inA + `select make_link(sha256('ada'), sha256('new'), 'invitation', 'zoe@example.com', 'clerk', null);
+					select from open_link(sha256('for zoe'))`,
+				something,
+			},
 			attempt{
 				"roll_key", "roll A's key as B's",
 				fmt.Sprintf(`select roll_key(sha256('bea'), %.0f, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, key),
@@ -903,6 +940,14 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{"session_tenants", "use an idle session", `select from session_tenants(sha256('idle'))`, nothing},
 		attempt{"session_tenants", "use an old session", `select from session_tenants(sha256('old'))`, nothing},
+		attempt{"session_language", "guess a token", `select where session_language(sha256('guess')) is not null`, nothing},
+		attempt{"session_language", "use an old session", `select where session_language(sha256('old')) is not null`, nothing},
+		attempt{"set_language", "guess a token", `select where set_language(sha256('guess'), 'de')`, nothing},
+		attempt{"set_language", "use an idle session", `select where set_language(sha256('idle'), 'de')`, nothing},
+		attempt{
+			"set_language", "change the language of others",
+			`select set_language(sha256('bea'), 'de'); select where session_language(sha256('amy')) = 'fr'`, something,
+		},
 		attempt{
 			"confirm_session", "confirm without the password",
 			`select where confirm_session(sha256('amy'), sha256('new'), 'guess')`, nothing,

@@ -23,14 +23,19 @@ const (
 // 24 hours and replaces an earlier invitation of the same person. request identifies
 // the form, which creates one link however often it is sent; "" disables the check.
 // Invite returns tenancy.ErrConflict for a member, ErrRepeated, an InvalidError
-// (email, role), or tenancy.ErrEnded if the actor is no longer an owner.
+// (email, role), or tenancy.ErrEnded if the actor is no longer an owner, or an admin who invites a clerk or an
+// accountant.
 func (s *Store) Invite(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, request, email string, role Role,
 ) (Token, error) {
 	email = strings.ToLower(strings.TrimSpace(email))
 	invalid := tenancy.InvalidError{}
-	if problem := CheckEmail(email); problem != "" {
+	_, host, _ := strings.Cut(email, "@")
+	switch problem := CheckEmail(email); {
+	case problem != "":
 		invalid.Add("email", "%s", problem)
+	case !strings.Contains(host, "."): // more often a slip than a host of a local network
+		invalid.Add("email", "must be an e-mail address")
 	}
 	if !role.Valid() {
 		invalid.Add("role", roleProblem)
@@ -109,9 +114,8 @@ type PendingLink struct {
 	ExpiresAt time.Time
 }
 
-// Links returns the pending links of a tenant, the oldest first, to an owner. The
-// operator also sees the operator's own resets of members. Any other actor gets no
-// rows.
+// Links returns the pending links of a tenant, the oldest first, to an owner, and to an admin the invitations of clerks
+// and accountants. The operator also sees the operator's own resets of members. Any other actor gets no rows.
 func (s *Store) Links(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) ([]PendingLink, error) {
 	sql, args := `select * from tenant_links($1)`, []any{by.Session}
 	if by.Session == nil {
@@ -132,8 +136,8 @@ func (s *Store) Links(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) 
 	return found, tenancy.Wrap(err, "list links")
 }
 
-// EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound if there is none or if the actor is no
-// longer an owner.
+// EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound if there is none that Links returns to
+// the actor.
 func (s *Store) EndLink(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
 	return s.endLinks(ctx, tenant, by, `select * from end_link($1, $2)`, by.Session, id)
 }

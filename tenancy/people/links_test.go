@@ -458,3 +458,15 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 		t.Errorf("Links = %q, want none", got)
 	}
 }
+
+// An address without a dot after the @ is a slip, although mail servers of local networks may accept it.
+func TestAnInvitationNeedsACompleteAddress(t *testing.T) {
+	t.Parallel()
+	s := mustFixture(t)
+	for _, email := range []string{"not-an-email@x", "not-an-email", "a@b@c.example"} {
+		_, err := s.Invite(t.Context(), s.a.ID, s.by(t), "", email, Viewer)
+		if invalid, isInvalid := errors.AsType[tenancy.InvalidError](err); !isInvalid || invalid["email"] == nil {
+			t.Errorf("an invitation of %s = %v, want an error of email", email, err)
+		}
+	}
+}

@@ -12,21 +12,6 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
 
-// Role decides what a member may do in a tenant.
-type Role string
-
-// The roles, from most to fewest rights.
-const (
-	Owner  Role = "owner"
-	Admin  Role = "admin"
-	Viewer Role = "viewer"
-)
-
-const roleProblem = "must be owner, admin or viewer"
-
-// Valid reports whether r is one of the roles.
-func (r Role) Valid() bool { return r == Owner || r == Admin || r == Viewer }
-
 // Member is a person with a role in a tenant.
 type Member struct {
 	UserID    int64

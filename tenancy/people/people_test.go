@@ -19,6 +19,24 @@ import (
 
 func isEnded(err error) bool { return errors.Is(err, tenancy.ErrEnded) }
 
+func TestALanguageIsOfThePersonInEverySession(t *testing.T) {
+	t.Parallel()
+	s := mustFixture(t)
+	first, second := s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "ann@example.com", password)
+	if session, err := s.Session(t.Context(), first, ""); err != nil || session.Language != "" {
+		t.Errorf("the language of a new account is %q, %v, want none", session.Language, err)
+	}
+	if err := s.SetLanguage(t.Context(), first, "fr"); err != nil {
+		t.Fatal(err)
+	}
+	if session, err := s.Session(t.Context(), second, ""); err != nil || session.Language != "fr" {
+		t.Errorf("the language in the other session is %q, %v, want fr", session.Language, err)
+	}
+	if err := s.SetLanguage(t.Context(), newToken(), "de"); !isEnded(err) {
+		t.Errorf("without a session: %v, want ErrEnded", err)
+	}
+}
+
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	s := mustFixture(t)

@@ -20,6 +20,8 @@ type Session struct {
 	Tenant  *tenants.Tenant
 	Role    Role
 	Tenants []Membership // all tenants that the person is a member of, by name
+	// Language is the code of the language that the person has chosen, or "".
+	Language string
 }
 
 // Actor returns the person as an actor: token is the session's current one, address
@@ -78,12 +80,13 @@ func (s *Store) Session(ctx context.Context, token Token, slug string) (Session,
 		RateLimit                                        *int32
 		Suspended                                        *bool
 		Tenants                                          []Membership
+		Language                                         string
 	}
 	found, err := db.Call[row](ctx, s.db, `
 		select s.*, (
 		           select coalesce(json_agg(json_build_object(
 		                      'TenantID', t.tenant_id, 'Slug', t.slug, 'Name', t.name, 'Role', t.role)), '[]')
-		             from session_tenants($1) t) as tenants
+		             from session_tenants($1) t) as tenants, coalesce(session_language($1), '') as language
 		  from use_session($1, $2) s`, token.hash(), slug)
 	if err == nil && len(found) == 0 {
 		err = tenancy.ErrEnded
@@ -92,7 +95,7 @@ func (s *Store) Session(ctx context.Context, token Token, slug string) (Session,
 		return Session{}, fmt.Errorf("session: %w", err)
 	}
 	r := found[0]
-	session := Session{UserID: r.UserID, Email: r.Email, ConfirmedAt: r.ConfirmedAt, Tenants: r.Tenants}
+	session := Session{UserID: r.UserID, Email: r.Email, ConfirmedAt: r.ConfirmedAt, Tenants: r.Tenants, Language: r.Language}
 	if r.TenantID != nil {
 		session.Role = Role(*r.Role)
 		session.Tenant = &tenants.Tenant{
@@ -149,6 +152,16 @@ func (s *Store) ChangePassword(
 		return "", fmt.Errorf("change a password: %w", err)
 	}
 	return successor, nil
+}
+
+// SetLanguage stores the language, a code of two letters, that a session's person has chosen. It returns
+// tenancy.ErrEnded without a session.
+func (s *Store) SetLanguage(ctx context.Context, token Token, code string) error {
+	err := s.call(ctx, tenancy.ErrEnded, `select set_language($1, $2) as done`, token.hash(), code)
+	if err != nil {
+		return fmt.Errorf("set a language: %w", err)
+	}
+	return nil
 }
 
 // SignOut ends a session; with everywhere it ends all sessions of the person, unless

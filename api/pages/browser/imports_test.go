@@ -73,7 +73,7 @@ func TestAnImportInTheBrowser(t *testing.T) {
 	b.keys(" ")
 	b.tabTo("settled")
 	b.keys("A sale")
-	b.fill("Channel of all orders", "Web Shop")
+	b.fill("Shop of all orders", "Web Shop")
 	const product = `//main//select[@id=//label[normalize-space()="Product"]/@for]`
 	b.do(chromedp.SetValue(product, ""))
 	b.press("Continue")
@@ -86,10 +86,10 @@ func TestAnImportInTheBrowser(t *testing.T) {
 		t.Errorf("the form with the error has the values %q", filled)
 	}
 	b.do(chromedp.SetValue(product, "name"))
-	b.fill("Channel of all orders", "")
+	b.fill("Shop of all orders", "")
 	b.press("Continue")
 	b.await("Nothing has been written yet")
-	b.wantText("2026-04", "24.00", "Download the refused rows", "sales.csv line 4", "must be a whole number", "3 Apr 2026, 00:00 CEST",
+	b.wantText("Apr 2026", "24.00", "Download the refused rows", "sales.csv line 4", "must be a whole number", "3 Apr 2026, 00:00 CEST",
 		"How are dates written? Day, month, year", "settled: A sale")
 	b.check("import-plan")
 	b.press("Import 2 rows")

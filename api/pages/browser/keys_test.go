@@ -115,7 +115,8 @@ func TestKeyIsShownOnce(t *testing.T) {
 	}
 	wantHidden("after a reload", key)
 	b.wantText("This key was already created")
-	b.press("Go to API keys")
+	b.press("Go to the overview")
+	b.mustOpen(s.page("keys"))
 	if n := strings.Count(b.text("table"), "two"); n != 1 {
 		t.Errorf("the list has %d keys after a reload, want 1: %s", n, b.text("table"))
 	}

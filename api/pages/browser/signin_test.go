@@ -152,7 +152,7 @@ func TestInvitation(t *testing.T) {
 		t.Fatalf("the link is %q", link)
 	}
 	guest.mustOpen(strings.TrimPrefix(link, s.url))
-	guest.wantText("Join Larch & Loam", "role admin", s.email("ben"))
+	guest.wantText("Join Larch & Loam", "role “Admin”", s.email("ben"))
 	guest.fill("Password", "short")
 	if status := guest.press("Join"); status != 422 {
 		t.Errorf("a short password: %d, want 422", status)
@@ -163,7 +163,7 @@ func TestInvitation(t *testing.T) {
 	if guest.path() != s.page("overview") {
 		t.Errorf("joined at %s, want %s", guest.path(), s.page("overview"))
 	}
-	guest.wantText("No sales in this period")
+	guest.wantText("No sales yet")
 	if status := guest.open(strings.TrimPrefix(link, s.url)); status != 404 {
 		t.Errorf("the link a second time: %d, want 404", status)
 	}
@@ -202,7 +202,7 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.fill("E-mail", email)
 	b.fill("Password", password)
 	b.press("Sign in")
-	b.wantText("No sales in this period")
+	b.wantText("No sales yet")
 	b.mustOpen(s.page("keys"))
 	b.press("Generate new key")
 	b.fill("Name", "Till")

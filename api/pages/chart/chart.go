@@ -43,6 +43,8 @@ type Point struct {
 	Comparison *float64
 	// Parts add up to Now. Only Stacks draws them.
 	Parts []float64
+	// Link is where a click on the point leads, or empty. The keyboard reaches the same page from the table.
+	Link string
 }
 
 // Bars returns the chart with a bar for each point.
@@ -160,11 +162,13 @@ func (c Chart) draw(shapes func(*strings.Builder, scale)) template.HTML {
 	}
 	shapes(&b, y)
 	c.axis(&b)
+	fmt.Fprintf(&b, `</svg><svg class="areas" height="%v" aria-hidden="true">`, height)
+	c.areas(&b)
 	b.WriteString(`</svg></div>`)
 	return template.HTML(b.String())
 }
 
-// axis writes the labels of the horizontal axis, and above each point an area with its figures.
+// axis writes the labels of the horizontal axis.
 func (c Chart) axis(b *strings.Builder) {
 	n := len(c.Points)
 	step := 100 / float64(n)
@@ -179,7 +183,18 @@ func (c Chart) axis(b *strings.Builder) {
 			fmt.Fprintf(b, `<text%s x="%.3f%%" y="%v" text-anchor="middle">%s</text>`,
 				class, (float64(i)+.5)*step, height-8, template.HTMLEscapeString(p.Label))
 		}
-		fmt.Fprintf(b, `<rect class="tip" x="%.3f%%" y="0" width="%.3f%%" height="%v"><title>%s</title></rect>`,
+	}
+}
+
+// areas writes above each point an area with its figures.
+func (c Chart) areas(b *strings.Builder) {
+	step := 100 / float64(len(c.Points))
+	for i, p := range c.Points {
+		area := fmt.Sprintf(`<rect class="tip" x="%.3f%%" y="0" width="%.3f%%" height="%v"><title>%s</title></rect>`,
 			float64(i)*step, step, bottom, template.HTMLEscapeString(p.Tip))
+		if p.Link != "" {
+			area = `<a href="` + template.HTMLEscapeString(p.Link) + `" tabindex="-1">` + area + `</a>`
+		}
+		b.WriteString(area)
 	}
 }

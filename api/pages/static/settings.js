@@ -1,4 +1,4 @@
-// Copies text, clears secrets when the page is left, and shows the progress of imports.
+// Copies text, clears secrets when the page is left, shows the progress of imports, and has the keys of the keyboard.
 "use strict";
 
 document.addEventListener("click", async (event) => {
@@ -16,13 +16,14 @@ document.addEventListener("click", async (event) => {
     copied = document.execCommand("copy");
   }
   const announcement = document.getElementById("announcement"); // for screen readers
-  announcement.textContent = button.textContent = copied ? "Copied" : "Selected";
-  setTimeout(() => { announcement.textContent = ""; button.textContent = "Copy"; }, 2000);
+  const label = button.dataset.label ??= button.textContent;
+  announcement.textContent = button.textContent = copied ? document.body.dataset.copied : document.body.dataset.selected;
+  setTimeout(() => { announcement.textContent = ""; button.textContent = label; }, 2000);
 });
 
 // The browser may keep the page in memory and show it again after the back button.
 addEventListener("pagehide", () => {
-  for (const secret of document.querySelectorAll("[data-secret]")) secret.textContent = "This value is no longer shown.";
+  for (const secret of document.querySelectorAll("[data-secret]")) secret.textContent = document.body.dataset.hidden;
 });
 
 // The progress of an import. The page is loaded again when its state changes.
@@ -74,7 +75,7 @@ if (upload) {
     request.addEventListener("loadend", () => {
       if (request.status === 200) return location.assign(request.responseURL); // the page of the import
       const answer = request.response?.querySelector(".field-error, main h1");
-      row.querySelector("span").textContent = answer ? answer.textContent : "The upload failed. Please try again.";
+      row.querySelector("span").textContent = answer ? answer.textContent : upload.dataset.failed;
       row.querySelector("progress").value = 0;
       upload.querySelector("button").disabled = false;
     });
@@ -83,3 +84,23 @@ if (upload) {
     request.send(new FormData(upload));
   });
 }
+
+// The keys of the page Keyboard. A field, an open dialog and a key of the browser come first.
+let previous = "";
+addEventListener("keydown", (event) => {
+  const { target, key } = event;
+  const types = target.closest?.("input, select, textarea, [contenteditable]");
+  if (types || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const link = previous === "g" ? document.querySelector(`header a[data-key="${CSS.escape(key)}"]`) : null;
+  const search = key === "/" ? document.getElementById("search") : null;
+  previous = key;
+  if (search) {
+    event.preventDefault();
+    search.focus();
+  } else if (key === "?") {
+    document.querySelector("[data-help]")?.click();
+  } else if (link) {
+    event.preventDefault();
+    location.assign(link.href);
+  }
+});

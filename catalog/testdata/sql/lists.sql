@@ -923,7 +923,7 @@ select id, sku, images
 
 -- archive
 select a.id, a.product_id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.created_at,
+       a.order_number, a.reason, a.created_at, a.member,
        (select sku from products where tenant_id = $1 and updated_at >= '-infinity' and id = a.product_id) as sku,
        (select name from warehouses where tenant_id = $1 and id = a.warehouse_id) as warehouse_name,
        (select name from api_keys where tenant_id = $1 and id = a.api_key_id) as api_key_name
@@ -957,7 +957,7 @@ select count(*)
 
 -- ledger
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at, a.member,
        (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
   from inventory_adjustments a
  where a.tenant_id = $1
@@ -977,7 +977,7 @@ select count(*)
 
 -- ledger_every_filter
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at, a.member,
        (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
   from inventory_adjustments a
  where a.tenant_id = $1

@@ -127,9 +127,9 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 -- patch, adjust_set, delete and 1 more
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, order_number, reason, api_key_id)
+       quantity_before, quantity_after, notes, order_number, reason, api_key_id, member)
 select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
-       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint
+       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint, $4
   from rows from (
        jsonb_to_recordset($2) as (product_id bigint, warehouse_id bigint, type text, quantity integer,
                                   quantity_before integer, quantity_after integer, notes text,
@@ -140,7 +140,7 @@ select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
 returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at, a.member,
        null as api_key_name
   from entry a
  order by a.id
@@ -308,14 +308,14 @@ select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}'
   from updated
 ), entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, api_key_id)
+       quantity_before, quantity_after, notes, api_key_id, member)
 select $1, id, warehouse_id, case when $3 > 0 then 'add' else 'remove' end, abs($3::bigint),
-       quantity - $3::bigint, quantity, $5, $6
+       quantity - $3::bigint, quantity, $5, $6, $7
   from updated
 returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at, a.member,
        null as api_key_name
   from entry a
 
@@ -348,14 +348,14 @@ select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}'
   from updated
 ), entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, api_key_id)
+       quantity_before, quantity_after, notes, api_key_id, member)
 select $1, id, warehouse_id, case when $3 > 0 then 'add' else 'remove' end, abs($3::bigint),
-       quantity - $3::bigint, quantity, $5, $6
+       quantity - $3::bigint, quantity, $5, $6, $7
   from updated
 returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at, a.member,
        null as api_key_name
   from entry a
 

@@ -873,9 +873,9 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 -- ingest_stock, refund_restock, cancel_stock
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, order_number, reason, api_key_id)
+       quantity_before, quantity_after, notes, order_number, reason, api_key_id, member)
 select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
-       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint
+       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint, $4
   from rows from (
        jsonb_to_recordset($2) as (product_id bigint, warehouse_id bigint, type text, quantity integer,
                                   quantity_before integer, quantity_after integer, notes text,
@@ -886,7 +886,7 @@ select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
 returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.order_number, a.reason, a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at, a.member,
        null as api_key_name
   from entry a
  order by a.id
