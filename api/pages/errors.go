@@ -10,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
@@ -39,6 +40,8 @@ var errorPages = []struct {
 		mark("The page does not exist, or you do not have access to it.")}},
 	{catalog.ErrPrecondition, errorPage{http.StatusConflict, mark("The product has changed"),
 		mark("Others changed it at the same moment. Nothing was changed here. Go back, reload the page and try again.")}},
+	{idempotency.ErrInProgress, errorPage{http.StatusConflict, mark("The form is being processed"),
+		mark("You have sent it twice. Look at the page before it in a moment to see the result.")}},
 	{errForbidden, errorPage{http.StatusForbidden, mark("You do not have permission"),
 		mark("Your role does not allow this. Ask an owner of this account.")}},
 	{keys.ErrSuspended, errorPage{http.StatusForbidden, mark("This account is suspended"),
