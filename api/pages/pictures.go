@@ -2,7 +2,6 @@ package pages
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -39,15 +38,13 @@ func (p *Handler) addPicture(w http.ResponseWriter, r *http.Request, u user) err
 		return ErrForm
 	}
 	add := func(image catalog.Image, quota int64) error {
-		digest := sha256.Sum256([]byte(r.URL.Path)) // the content of a repeated form is that of the first
-		_, err := p.onceFor(r.Context(), u, request, digest, func(u user) (string, error) {
+		return p.once(w, r, u, f, func(u user) (string, error) {
 			added, err := u.catalog().AddUpload(r.Context(), u.member(), id, image, quota)
 			if err != nil {
 				return "", err
 			}
-			return "", p.auditPicture(r, u, id, "added", added.ID)
+			return u.path(fmt.Sprintf("/products/%d/edit#pictures", id)), p.auditPicture(r, u, id, "added", added.ID)
 		})
-		return err
 	}
 	err = p.AddPicture(r, u.db, u.Tenant.ID, id, file, add)
 	if invalid, isInvalid := errors.AsType[tenancy.InvalidError](err); isInvalid {
@@ -59,11 +56,7 @@ func (p *Handler) addPicture(w http.ResponseWriter, r *http.Request, u user) err
 		}
 		return p.showPictureError(w, r, u, id, f.Errors)
 	}
-	if err != nil {
-		return err
-	}
-	redirect(w, r, u.path(fmt.Sprintf("/products/%d/edit#pictures", id)))
-	return nil
+	return err
 }
 
 // pictureForm returns the field request and the file of a form, which is read last.
@@ -99,6 +92,7 @@ func (p *Handler) showPictureError(w http.ResponseWriter, r *http.Request, u use
 	}
 	values := productValues(product, u)
 	values.Set("version", versionOf(values))
+	values.Set("request", rand.Text())
 	return p.showEditWith(w, r, u, http.StatusUnprocessableEntity, editPage{form: form{values, problems}, Product: product})
 }
 

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,8 +16,6 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
-	"github.com/storeroom/storeroom/tenancy/db"
-	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -31,49 +26,7 @@ const (
 	settleTime = 5 * time.Second
 	// maxTitle is the length of the title of a plan in characters.
 	maxTitle = 200
-	// maxClaims bounds how often a form is tried again if PostgreSQL ends its transaction because of a deadlock.
-	maxClaims = 3
 )
-
-// once carries out the work of a form in one transaction, and returns the path to which work leads. If the form was sent
-// before, it returns the path of that time.
-func (p *Handler) once(r *http.Request, u user, work func(user) (to string, err error)) (to string, err error) {
-	f := submitted(r)
-	if !f.hasRequest() {
-		return "", ErrForm
-	}
-	content := maps.Clone(f.Values)
-	content.Del("form-token")
-	digest := sha256.Sum256([]byte(r.URL.Path + "?" + content.Encode()))
-	return p.onceFor(r.Context(), u, f.Get("request"), digest, work)
-}
-
-// onceFor is once for a form with a digest. A corrected form with the same field request is another one.
-func (p *Handler) onceFor(
-	ctx context.Context, u user, request string, digest idempotency.Fingerprint, work func(user) (to string, err error),
-) (to string, err error) {
-	key := "page " + request + " " + hex.EncodeToString(digest[:8])
-	err = db.Retry(ctx, maxClaims, func() error {
-		claim, stored, err := idempotency.Begin(ctx, u.db, u.Tenant.ID, key, digest)
-		switch {
-		case err != nil:
-			return err
-		case stored != nil:
-			to = strings.Join(stored.Header["Location"], "")
-			return nil
-		}
-		defer claim.Rollback(ctx)
-		within := u
-		within.db = claim.Tx
-		if to, err = work(within); err != nil {
-			return err
-		}
-		return claim.Commit(ctx, idempotency.Response{
-			Status: http.StatusSeeOther, Header: map[string][]string{"Location": {to}},
-		}, true)
-	})
-	return to, err
-}
 
 // changePage is the page that changes several products.
 type changePage struct {
@@ -139,7 +92,7 @@ func (p *Handler) planChange(w http.ResponseWriter, r *http.Request, u user) (er
 		title = string(characters[:maxTitle-1]) + "…"
 	}
 	var id int64
-	to, err := p.once(r, u, func(u user) (string, error) {
+	to, err := p.doOnce(r, u, page.form, func(u user) (string, error) {
 		changes := imports.NewChanges(p.Plans.On(u.db))
 		if page.IsAll {
 			id, err = changes.Create(r.Context(), u.Tenant.ID, p.by(r, u), title, page.Filter, change)
