@@ -171,6 +171,7 @@ type productPage struct {
 	Product catalog.Product
 	Stock   []catalog.WarehouseStock
 	Ledger  []catalog.Adjustment
+	Left    []catalog.LedgerStock // of each row of Ledger
 	Pager   pager
 	Months  []reports.MonthSums
 	Chart   chart.Chart
@@ -179,16 +180,6 @@ type productPage struct {
 
 // OfMonth returns the parameters of the orders of a month that have the product.
 func (p productPage) OfMonth(month time.Time) template.URL { return ordersOfMonth(p.Product.ID, month) }
-
-// WarehouseNamed returns the name of a warehouse that has stock of the product, or "".
-func (p productPage) WarehouseNamed(id int64) string {
-	for _, s := range p.Stock {
-		if s.WarehouseID == id {
-			return s.WarehouseName
-		}
-	}
-	return ""
-}
 
 // showProduct shows a product with its stock and its ledger.
 func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) error {
@@ -221,6 +212,9 @@ func (p *Handler) showProductWith(
 		return err
 	}
 	page.Ledger, page.Pager = ledger.Items, newPager(r, number, ledgerPerPage, ledger.Total)
+	if page.Left, err = u.catalog().LedgerStocks(r.Context(), u.Tenant.ID, id, page.Ledger); err != nil {
+		return err
+	}
 	if u.Can(people.ChangeStock) {
 		warehouses, err := u.catalog().References(r.Context(), u.Tenant.ID, catalog.Warehouses, "",
 			paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})

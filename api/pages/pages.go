@@ -183,6 +183,7 @@ func (p *Handler) routes() []route {
 		{"GET", t + "/products", people.ReadProducts, limits.Read, p.showProducts},
 		{"GET", t + "/products/new", people.WriteProducts, limits.Write, p.showNewProduct},
 		{"POST", t + "/products/new", people.WriteProducts, limits.Write, p.createProduct},
+		{"GET", t + "/products/labels", people.ReadProducts, limits.Read, p.showLabels},
 		{"GET", t + "/products/change", people.Manage, limits.Read, p.showChange},
 		{"POST", t + "/products/change", people.Manage, limits.Bulk, p.planChange},
 		{"GET", t + "/products/{id}", people.ReadProducts, limits.Read, p.showProduct},

@@ -132,13 +132,13 @@ func (p *changePage) change(u user) (c catalog.Change, parts []string) {
 	p.changePrice(u, &c, say)
 	if status := p.Get("new_status"); status != "" {
 		c.Set.Status = catalog.Value(status)
-		say("Status: %s", u.Format.Word(status))
+		say(mark("Status: %s"), u.Format.Word(status))
 	}
 	if c.AddTags = splitTags(p.Get("add_tags")); len(c.AddTags) > 0 {
-		say("Tags added: %s", strings.Join(c.AddTags, ", "))
+		say(mark("Tags added: %s"), strings.Join(c.AddTags, ", "))
 	}
 	if c.RemoveTags = splitTags(p.Get("remove_tags")); len(c.RemoveTags) > 0 {
-		say("Tags removed: %s", strings.Join(c.RemoveTags, ", "))
+		say(mark("Tags removed: %s"), strings.Join(c.RemoveTags, ", "))
 	}
 	if slices.ContainsFunc(c.AddTags, func(tag string) bool { return slices.Contains(c.RemoveTags, tag) }) {
 		p.Errors["remove_tags"] = u.T("The same tag is added and removed.")
@@ -150,10 +150,10 @@ func (p *changePage) change(u user) (c catalog.Change, parts []string) {
 			p.Errors["reorder_point"] = u.T(fieldTexts["reorder_point"])
 		}
 		c.Set.ReorderPoint = catalog.Value(n)
-		say("Reorder at %s", u.Format.Count(n))
+		say(mark("Reorder at %s"), u.Format.Count(n))
 	case "none":
 		c.Set.ReorderPoint = catalog.Field[int64]{Set: true, Null: true}
-		say("No reorder point")
+		say(mark("No reorder point"))
 	default:
 		if point != "" {
 			p.Errors["reorder_how"] = u.T("Choose what the value is for.")
@@ -191,17 +191,17 @@ func (p *changePage) changePrice(u user, c *catalog.Change, say func(string, ...
 		if how == "less_percent" {
 			c.PricePercent = -c.PricePercent
 		}
-		say("Price %s %%", u.Format.SignedMoney(money.Cents(c.PricePercent)))
+		say(mark("Price %s %%"), u.Format.SignedMoney(money.Cents(c.PricePercent)))
 	case "more", "less":
 		problem = problem || value <= 0
 		c.PriceAmount = value
 		if how == "less" {
 			c.PriceAmount = -value
 		}
-		say("Price %s", u.Format.SignedMoney(c.PriceAmount))
+		say(mark("Price %s"), u.Format.SignedMoney(c.PriceAmount))
 	case "set":
 		c.Set.Price = amount
-		say("Price: %s", u.Format.Money(value))
+		say(mark("Price: %s"), u.Format.Money(value))
 		if c.Rounding != (catalog.Rounding{}) {
 			p.Errors["rounding"] = u.T("A price that you set is not rounded.")
 		}
@@ -224,9 +224,9 @@ func (p *changePage) changePrice(u user, c *catalog.Change, say func(string, ...
 	case isRounded && how == "":
 		p.Errors["price_how"] = u.T("Choose how the price changes, or that prices are only rounded.")
 	case isRounded && c.Rounding.Below != 0:
-		say("Prices end in %s", u.Format.Ending(c.Rounding))
+		say(mark("Prices end in %s"), u.Format.Ending(c.Rounding))
 	case isRounded:
-		say("Prices rounded to %s", u.Format.Money(c.Rounding.Step))
+		say(mark("Prices rounded to %s"), u.Format.Money(c.Rounding.Step))
 	}
 }
 
@@ -241,10 +241,10 @@ func (p *changePage) changeCategory(u user, c *catalog.Change, say func(string, 
 			p.Errors["new_category"] = u.T("Choose a category.")
 		}
 		c.Set.CategoryID = catalog.Value(chosen.ID)
-		say("Category: %s", chosen.NameOf())
+		say(mark("Category: %s"), chosen.NameOf())
 	case "none":
 		c.Set.CategoryID = catalog.Field[int64]{Set: true, Null: true}
-		say("No category")
+		say(mark("No category"))
 	default:
 		if chosen.ID != 0 {
 			p.Errors["category_how"] = u.T("Choose what the value is for.")
