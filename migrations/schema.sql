@@ -250,7 +250,7 @@ create policy tenant on products for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant delete, insert, select, update on products to storeroom_runtime;
-grant select (tenant_id, id, category_id, seller_id, warehouse_id, price, created_at, updated_at, sku, name, status, tags, search) on products to storeroom_search;
+grant select (tenant_id, id, category_id, seller_id, warehouse_id, price, created_at, updated_at, quantity, reorder_point, sku, name, status, tags, search) on products to storeroom_search;
 
 create table product_tags (
     tenant_id  bigint not null,

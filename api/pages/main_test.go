@@ -24,6 +24,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
@@ -126,11 +127,11 @@ func newSite(t testing.TB, base string) *site {
 			_, err := io.WriteString(w, tenant.Slug)
 			return err
 		},
-		AddPicture: func(_ *http.Request, d *db.DB, tenant tenancy.ID, product int64, file io.Reader,
+		AddPicture: func(r *http.Request, d *db.DB, tenant tenancy.ID, product int64, file io.Reader,
 			add func(catalog.Image, int64) error,
 		) error {
 			const quota = 1 << 20
-			if err := catalog.New(d).CheckUpload(context.Background(), tenant, product, quota); err != nil {
+			if err := catalog.New(d).CheckUpload(r.Context(), tenant, product, quota); err != nil {
 				return err
 			}
 			content, err := io.ReadAll(file)
@@ -138,6 +139,10 @@ func newSite(t testing.TB, base string) *site {
 				return errors.Join(err, tenancy.InvalidError{"file": {"must be a JPEG, PNG, WebP, GIF or AVIF file"}})
 			}
 			name := strings.TrimPrefix(string(content), "picture ")
+			if err := media.Reserve(r.Context(), d, tenant, name); err != nil {
+				return err
+			}
+			defer func() { _ = media.Release(r.Context(), d, tenant, name) }() // as the server does
 			return add(catalog.Image{File: name, Width: 100, Height: 100, Bytes: 10}, quota)
 		},
 		Failed: func(_ *http.Request, err error) bool {

@@ -292,8 +292,10 @@ func (p *Handler) createProduct(w http.ResponseWriter, r *http.Request, u user) 
 	for field := range empty {
 		page.Set(field, canonical(field, strings.TrimSpace(page.Get(field))))
 	}
-	for _, field := range []string{"sku", "name", "price"} { // also if they are empty, so that each has its error
-		empty.Set(field, "\x00")
+	for _, field := range []string{"sku", "name", "price"} {
+		if page.Get(field) == "" {
+			page.Errors[field] = u.T(fieldTexts[field])
+		}
 	}
 	changes, fields := page.changes(u, empty)
 	if len(page.Errors) == 0 {

@@ -1,6 +1,7 @@
 -- Searches the texts of products: the ids of one page, and the total. LIKE is not leakproof, so only a role that no
 -- policy restricts can use the index; it names the tenant itself and returns ids only.
 grant create on schema public to storeroom_search;
+grant select (quantity, reorder_point) on products to storeroom_search; -- search_products reads them, too
 set local role storeroom_search;
 create or replace function find_products(
     patterns text[], earlier_patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint,
