@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -105,8 +106,11 @@ func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
 		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": u.T("Select a file.")})
 	case isInvalid:
-		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{
-			"file": u.Format.Sentence("The upload " + invalid.Error() + ".")})
+		var problems []string
+		for _, field := range slices.Sorted(maps.Keys(invalid)) {
+			problems = append(problems, title(u.Format.Sentence(invalid[field][0]))+".")
+		}
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": strings.Join(problems, " ")})
 	case err != nil:
 		return err
 	}
@@ -189,7 +193,7 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		fields := fieldErrors{}
 		for field, problems := range invalid {
-			fields[field] = u.Format.Sentence("The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + ".")
+			fields[field] = title(u.Format.Sentence(problems[0])) + "."
 		}
 		i.Settings = settings // as the user filled in the form
 		for n, file := range i.Files {
