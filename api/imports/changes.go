@@ -71,7 +71,7 @@ func readChange(files fs.FS) (of productChange, exists bool, err error) {
 		err = json.Unmarshal(text, &all)
 	}
 	if err == nil && len(all) != 1 {
-		err = fmt.Errorf("%s has %d changes", extendedFile, len(all))
+		err = fmt.Errorf("read %d changes of %s: %w", len(all), extendedFile, io.ErrUnexpectedEOF)
 	}
 	if err != nil {
 		return of, false, err
@@ -205,12 +205,12 @@ func (c *Changes) Create(
 	return c.create(ctx, tenant, by, title, productChange{Filter: f, Change: change})
 }
 
-// CreateChosen is Create for the products with these ids, at least one.
+// CreateChosen is Create for the products with these ids. Without ids it returns tenancy.ErrNotFound.
 func (c *Changes) CreateChosen(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string, ids []int64, change catalog.Change,
 ) (id int64, err error) {
 	if len(ids) == 0 {
-		return 0, errors.New("no products are chosen")
+		return 0, tenancy.ErrNotFound
 	}
 	return c.create(ctx, tenant, by, title, productChange{IDs: ids, Change: change})
 }

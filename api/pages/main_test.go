@@ -138,7 +138,7 @@ func newSite(t testing.TB, base string) *site {
 			if err != nil || !strings.HasPrefix(string(content), "picture ") {
 				return errors.Join(err, tenancy.InvalidError{"file": {"must be a JPEG, PNG, WebP, GIF or AVIF file"}})
 			}
-			name := strings.TrimPrefix(string(content), "picture ")
+			name := fmt.Sprintf("%x%s", rand.Uint64(), strings.TrimPrefix(string(content), "picture "))
 			if err := media.Reserve(r.Context(), d, tenant, name); err != nil {
 				return err
 			}

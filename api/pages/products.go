@@ -187,6 +187,9 @@ func (p *editPage) readReferences(ctx context.Context, u user) error {
 		if c.Error != "" {
 			p.Errors[reference.name] = c.Error
 		}
+		if p.Has(reference.name+"_name") && c.Typed == "" {
+			p.Set(reference.name, "")
+		}
 		p.References = append(p.References, c)
 	}
 	return nil
@@ -347,6 +350,9 @@ func (p *Handler) editProduct(w http.ResponseWriter, r *http.Request, u user) er
 	return p.showEditWith(w, r, u, http.StatusUnprocessableEntity, page)
 }
 
+// newFields are fields that forms of earlier releases lack. They keep their values then.
+var newFields = []string{"category", "seller", "description"}
+
 // save changes a product and records it in the audit log. It returns errRefused with errors in the form, also if someone
 // else has changed the product since the form was shown.
 func (p *editPage) save(ctx context.Context, u user, id int64, by tenancy.Actor) (err error) {
@@ -355,6 +361,9 @@ func (p *editPage) save(ctx context.Context, u user, id int64, by tenancy.Actor)
 	}
 	stored := productValues(p.Product, u)
 	for field := range stored {
+		if !p.Has(field) && slices.Contains(newFields, field) {
+			p.Set(field, stored.Get(field))
+		}
 		p.Set(field, canonical(field, strings.TrimSpace(p.Get(field))))
 	}
 	version := versionOf(stored)
