@@ -193,7 +193,7 @@ func (p *Handler) configureImport(w http.ResponseWriter, r *http.Request, u user
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		fields := fieldErrors{}
 		for field, problems := range invalid {
-			fields[field] = title(u.Format.Sentence(problems[0])) + "."
+			fields[field] = u.Format.Sentence("The " + strings.ReplaceAll(field, "_", " ") + " " + problems[0] + ".")
 		}
 		i.Settings = settings // as the user filled in the form
 		for n, file := range i.Files {

@@ -46,7 +46,7 @@ type pager struct {
 	Total          int64
 	Previous, Next string // URLs, or empty
 	First, Last    string
-	Query          string // the parameters of the list, for its exports
+	Query          template.URL // the parameters of the list, for its exports
 }
 
 // pageNumber returns the requested page of a list, or the first.
@@ -62,7 +62,7 @@ func newPager(r *http.Request, number, perPage int, total int64) pager {
 	p := pager{Number: number, Total: total, Pages: max(1, int((total+int64(perPage)-1)/int64(perPage)))}
 	all := maps.Clone(r.Form)
 	delete(all, "page")
-	p.Query = all.Encode()
+	p.Query = template.URL(all.Encode())
 	link := func(n int) string {
 		values := url.Values{}
 		for name, all := range r.Form {
@@ -282,7 +282,7 @@ type ordersPage struct {
 
 // Without returns the URL parameters of the list without one of its filters.
 func (p ordersPage) Without(name string) template.URL {
-	v, _ := url.ParseQuery(p.Pager.Query) // was encoded here
+	v, _ := url.ParseQuery(string(p.Pager.Query)) // was encoded here
 	v.Del(name)
 	return template.URL(v.Encode())
 }

@@ -23,22 +23,21 @@ const maxClaims = 3
 func (p *Handler) once(
 	w http.ResponseWriter, r *http.Request, u user, f form, work func(within user) (to string, err error),
 ) error {
-	to, err := p.doOnce(r, u, f, work)
+	to, err := u.once(r, f, work)
 	if err == nil {
 		redirect(w, r, to)
 	}
 	return err
 }
 
-// doOnce is once for a handler that redirects later.
-func (p *Handler) doOnce(
-	r *http.Request, u user, f form, work func(within user) (to string, err error),
-) (to string, err error) {
+// once is Handler.once for a form whose first response is another page than that to which a repeated one leads.
+func (u user) once(r *http.Request, f form, work func(within user) (to string, err error)) (to string, err error) {
 	if !f.hasRequest() {
 		return "", ErrForm
 	}
 	values := maps.Clone(f.Values)
 	delete(values, "form-token") // of the session, which a password renews
+	delete(values, "password")   // which is not asked for again
 	content := sha256.Sum256([]byte(r.URL.Path + "?" + values.Encode()))
 	key := fmt.Sprintf("page %d %s", u.UserID, f.Get("request"))
 	err = db.Retry(r.Context(), maxClaims, func() error {
@@ -53,11 +52,10 @@ func (p *Handler) doOnce(
 		defer claim.Rollback(r.Context()) // after Commit it does nothing
 		within := u
 		within.db = claim.Tx
-		to, err = work(within)
-		if err == nil {
-			err = claim.Commit(r.Context(), idempotency.Response{Status: http.StatusSeeOther, Body: []byte(to)}, false)
+		if to, err = work(within); err != nil {
+			return err
 		}
-		return err
+		return claim.Commit(r.Context(), idempotency.Response{Status: http.StatusSeeOther, Body: []byte(to)}, false)
 	})
 	return to, err
 }

@@ -92,7 +92,7 @@ func (p *Handler) planChange(w http.ResponseWriter, r *http.Request, u user) (er
 		title = string(characters[:maxTitle-1]) + "…"
 	}
 	var id int64
-	to, err := p.doOnce(r, u, page.form, func(u user) (string, error) {
+	to, err := u.once(r, page.form, func(u user) (string, error) {
 		changes := imports.NewChanges(p.Plans.On(u.db))
 		if page.IsAll {
 			id, err = changes.Create(r.Context(), u.Tenant.ID, p.by(r, u), title, page.Filter, change)

@@ -197,7 +197,7 @@ func (p productsPage) IsNarrowed() bool {
 
 // SortBy returns the link that sorts the list by a column, in the other direction if it is sorted so.
 func (p productsPage) SortBy(column string) string {
-	values, _ := url.ParseQuery(p.Pager.Query) // was encoded here
+	values, _ := url.ParseQuery(string(p.Pager.Query)) // was encoded here
 	if values.Set("sort", column); p.Sort == column {
 		values.Set("sort", "-"+column)
 	}
