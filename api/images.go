@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/storeroom/storeroom/api/pages"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/limits"
 	"github.com/storeroom/storeroom/tenancy/spool"
@@ -119,14 +121,66 @@ func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int
 		return err
 	}
 	return s.onceFor(digest, func(w http.ResponseWriter, r *http.Request) error {
-		image, err := s.catalog(r).AddUpload(r.Context(), actor(r), product, catalog.Image{
-			File: picture.File, Width: int32(picture.Width), Height: int32(picture.Height), Bytes: picture.Bytes,
-		}, s.MediaQuota)
+		image, err := s.catalog(r).AddUpload(r.Context(), actor(r), product, uploaded(picture), s.MediaQuota)
 		if err != nil {
 			return err
 		}
 		return writeData(w, http.StatusCreated, s.imageShape(image))
 	})(w, r)
+}
+
+// addPicture implements pages.Options.AddPicture. It uses no database connection while it decodes or writes to the
+// storage.
+func (s *Server) addPicture(
+	r *http.Request, d *db.DB, tenant tenancy.ID, product int64, file io.Reader, add func(catalog.Image, int64) error,
+) error {
+	ctx := r.Context()
+	if err := catalog.New(d).CheckUpload(ctx, tenant, product, s.MediaQuota); err != nil {
+		return err
+	}
+	ticket := limits.FromContext(ctx)
+	buffer := spool.New(ticket)
+	defer buffer.Close()
+	release, err := ticket.Take(ctx, limits.Pictures, 1)
+	if err != nil {
+		return err
+	}
+	upload := &countingReader{from: file}
+	picture, err := s.decodePicture(ctx, tenant, upload, buffer)
+	release()
+	switch {
+	case upload.read > media.MaxUpload:
+		return tenancy.InvalidError{"file": {fmt.Sprintf("must have at most %d bytes", media.MaxUpload)}}
+	case upload.err != nil:
+		return fmt.Errorf("%w: %w", pages.ErrForm, upload.err)
+	case err != nil:
+		return err
+	}
+	if err := media.Reserve(ctx, d, tenant, picture.File); err != nil {
+		return err
+	}
+	defer s.releaseFile(ctx, tenant, picture.File)
+	if err := s.Media.Write(ctx, picture); err != nil {
+		return err
+	}
+	return add(uploaded(picture), s.MediaQuota)
+}
+
+// uploaded returns a stored picture as an image of a product.
+func uploaded(picture media.Processed) catalog.Image {
+	return catalog.Image{
+		File: picture.File, Width: int32(picture.Width), Height: int32(picture.Height), Bytes: picture.Bytes,
+	}
+}
+
+// decodePicture decodes an upload, and writes the pictures to a buffer. The caller holds the place for decoding.
+func (s *Server) decodePicture(
+	ctx context.Context, tenant tenancy.ID, upload io.Reader, buffer *spool.Spool,
+) (media.Processed, error) {
+	return media.Process(ctx, tenant, s.ImageMemory, upload, buffer, func() (io.Reader, error) {
+		buffer.End(nil)
+		return buffer.Reader(), nil
+	})
 }
 
 // releaseFile lets the file of an upload be deleted, unless a product uses it. If that fails, it is deleted in an hour.
@@ -155,10 +209,7 @@ func (s *Server) decodeUpload(
 		return picture, errOneFile
 	}
 	upload := &countingReader{from: part}
-	picture, err = media.Process(r.Context(), tenant(r), s.ImageMemory, upload, buffer, func() (io.Reader, error) {
-		buffer.End(nil)
-		return buffer.Reader(), nil
-	})
+	picture, err = s.decodePicture(r.Context(), tenant(r), upload, buffer)
 	switch {
 	case upload.read > media.MaxUpload:
 		return picture, &http.MaxBytesError{Limit: media.MaxUpload}

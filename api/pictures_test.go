@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"image"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storeroom/storeroom/api/pages"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
@@ -159,6 +161,53 @@ func TestAnUploadedPictureIsServed(t *testing.T) {
 	}
 	if n := a.count(t, `select sum(bytes) from media_totals`); n <= 0 {
 		t.Errorf("the tenant uses %d bytes", n)
+	}
+}
+
+// A page adds pictures with the same limits. A form that is sent twice adds one.
+func TestAPictureIsUploadedOnAPage(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages())
+	product := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+	cookie, path := a.mustSignIn(t, a.tenant), fmt.Sprintf("/settings/t/shop/products/%d/pictures", product)
+	send := func(request string, content []byte) (int, string) {
+		t.Helper()
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		err := form.WriteField("request", request)
+		part, createErr := form.CreateFormFile("file", "a.jpg")
+		if err = errors.Join(err, createErr); err == nil {
+			_, err = part.Write(content)
+		}
+		if err = errors.Join(err, form.Close()); err != nil {
+			t.Fatal(err)
+		}
+		r := pageRequest(t.Context(), a.address, "POST", path, cookie, nil)
+		r.Body, r.ContentLength = io.NopCloser(&body), int64(body.Len())
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		w := httptest.NewRecorder()
+		a.server.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	request := cryptorand.Text()
+	for range 2 {
+		if status, body := send(request, aJPEG()); status != http.StatusSeeOther {
+			t.Fatalf("the upload = %d %s", status, body)
+		}
+	}
+	images, err := catalog.New(a.DB).Product(t.Context(), a.tenant.ID, product)
+	if err != nil || len(images.Images) != 1 || images.Images[0].Width != 640 || images.Images[0].File == "" {
+		t.Errorf("the images are %+v, %v, want one of 640 pixels", images.Images, err)
+	}
+	for name, content := range map[string][]byte{
+		"JPEG, PNG, WebP": []byte("text"), "must have at most 10485760 bytes": make([]byte, media.MaxUpload+1),
+	} {
+		if status, body := send(cryptorand.Text(), content); status != http.StatusUnprocessableEntity || !strings.Contains(body, name) {
+			t.Errorf("the upload of %d bytes = %d %s", len(content), status, body)
+		}
+	}
+	if status, _ := send(cryptorand.Text(), make([]byte, media.MaxUpload+pages.MaxForm+1)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a form that is too large = %d", status)
 	}
 }
 

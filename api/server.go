@@ -437,6 +437,7 @@ func (s *Server) mountSettings(o pages.Options) {
 	o.DB, o.Reports, o.Plans, o.Webhooks, o.Limiter = s.DB, s.Reports, s.Plans, s.Webhooks, s.Limiter
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
 	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive
+	o.AddPicture = s.addPicture
 	s.pages = pages.New(o)
 	s.mux.HandleFunc("/settings", s.serveSettings)
 	s.mux.HandleFunc("/settings/*", s.serveSettings)
@@ -448,10 +449,10 @@ func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 	defer ticket.Close()
 	limit := int64(pages.MaxForm)
 	r = r.WithContext(limits.NewContext(r.Context(), ticket))
-	switch wanted, allowed := s.pages.Upload(r); {
+	switch largest, allowed := s.pages.Upload(r); {
 	case allowed:
-		limit = pages.MaxUpload
-	case wanted: // the pages answer without the files
+		limit = largest
+	case largest > 0: // the pages answer without the files
 		r = r.Clone(r.Context())
 		r.Body, r.ContentLength = http.NoBody, 0
 	}

@@ -19,6 +19,30 @@ type Change struct {
 	PricePercent int64    `json:",omitzero"` // to add to the price, in hundredths of a percent
 	AddTags      []string `json:",omitempty"`
 	RemoveTags   []string `json:",omitempty"`
+
+	PriceAmount money.Cents `json:",omitzero"` // to add to the price
+	Rounding    Rounding    `json:",omitzero"` // of the changed price
+}
+
+// Rounding rounds a price to the nearest that is Below less than a multiple of Step. A Below of 1 and a Step of 100
+// give 4.99, for example. It never makes a price zero, or changes one that is. The zero value does not round.
+type Rounding struct{ Step, Below money.Cents }
+
+// of returns a rounded price. A price in the middle is rounded up.
+func (r Rounding) of(price money.Cents) money.Cents {
+	if r.Step <= 0 || price <= 0 {
+		return price
+	}
+	rounded := (price+r.Below+r.Step/2)/r.Step*r.Step - r.Below
+	if rounded <= 0 {
+		rounded += r.Step
+	}
+	return rounded
+}
+
+// changesPrice reports whether the change computes a price from the stored one.
+func (c Change) changesPrice() bool {
+	return c.PricePercent != 0 || c.PriceAmount != 0 || c.Rounding != Rounding{}
 }
 
 // CheckChange returns an InvalidError with the fields of c.Set that are invalid for every product.
@@ -43,6 +67,13 @@ func (c Change) String() string {
 		sign := map[bool]string{true: "+"}[c.PricePercent > 0]
 		parts = append(parts, fmt.Sprintf("price %s%s %%", sign, money.Cents(c.PricePercent)))
 	}
+	if c.PriceAmount != 0 {
+		sign := map[bool]string{true: "+"}[c.PriceAmount > 0]
+		parts = append(parts, fmt.Sprintf("price %s%s", sign, c.PriceAmount))
+	}
+	if c.Rounding != (Rounding{}) {
+		parts = append(parts, fmt.Sprintf("price rounded to %s less %s", c.Rounding.Step, c.Rounding.Below))
+	}
 	if len(c.AddTags) > 0 {
 		parts = append(parts, "add tags "+strings.Join(c.AddTags, ", "))
 	}
@@ -54,8 +85,8 @@ func (c Change) String() string {
 
 // of returns changes together with the changes that depend on the stored product.
 func (c Change) of(p Product, changes Changes) Changes {
-	if c.PricePercent != 0 {
-		changes.Price = Value(addPercent(p.Price, c.PricePercent))
+	if c.changesPrice() {
+		changes.Price = Value(c.Rounding.of(addPercent(p.Price, c.PricePercent) + c.PriceAmount))
 	}
 	if len(c.AddTags)+len(c.RemoveTags) > 0 {
 		tags := slices.DeleteFunc(slices.Clone(p.Tags), func(tag string) bool {

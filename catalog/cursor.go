@@ -23,6 +23,8 @@ func (f Filter) positionOf(p Product) paging.Position {
 		return paging.Position{Value: p.SKU, ID: p.ID}
 	case "price":
 		return paging.Position{Value: strconv.FormatInt(int64(p.Price), 10), ID: p.ID}
+	case ByQuantity:
+		return paging.Position{Value: strconv.FormatInt(int64(p.Quantity), 10), ID: p.ID}
 	default:
 		return paging.Position{Value: p.CreatedAt.UTC().Format(time.RFC3339Nano), ID: p.ID}
 	}
@@ -39,7 +41,7 @@ func (f Filter) argument(at paging.Position) (any, error) {
 		if tenancy.CheckText(at.Value, 255) == "" {
 			argument, canonical = at.Value, at.Value
 		}
-	case "price":
+	case "price", ByQuantity:
 		if cents, err := strconv.ParseInt(at.Value, 10, 64); err == nil {
 			argument, canonical = cents, strconv.FormatInt(cents, 10)
 		}
@@ -69,10 +71,14 @@ func (f Filter) ParseCursor(tenant tenancy.ID, cursor string) (paging.Position, 
 }
 
 func (f Filter) identity(tenant tenancy.ID) []any {
-	return []any{
+	identity := []any{
 		tenant, f.Search, f.Status, f.CategoryID, f.SellerID, f.WarehouseID, f.Tag,
 		f.CreatedFrom.UnixMicro(), f.CreatedBefore.UnixMicro(), f.UpdatedSince.UnixMicro(), f.Order.By, f.Order.Descending,
 	}
+	if f.Stock != "" { // cursors of the previous release have none
+		identity = append(identity, f.Stock)
+	}
+	return identity
 }
 
 const (

@@ -10,7 +10,7 @@ func (f Filter) Plans() []Filter {
 		}
 	}
 	if len(plans) == 0 {
-		plans = append(plans, listPlan{})
+		plans = append(plans, listPlan{}, listPlan{sorts: true})
 	}
 	all := make([]Filter, len(plans))
 	for i := range plans {

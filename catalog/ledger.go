@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -94,4 +95,56 @@ select count(*)
 	}
 	list.Total = counts[0].Count
 	return list, nil
+}
+
+// LedgerStock is the warehouse of a ledger row, and what the row left there.
+type LedgerStock struct {
+	WarehouseName string // "" if it was deleted
+	Left          int64
+}
+
+// LedgerStocks returns the warehouses of rows of Adjustments without filters, in the order of rows.
+func (s *Store) LedgerStocks(
+	ctx context.Context, tenant tenancy.ID, id int64, rows []Adjustment,
+) ([]LedgerStock, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	var warehouses []int64
+	for _, row := range rows {
+		if !slices.Contains(warehouses, row.WarehouseID) {
+			warehouses = append(warehouses, row.WarehouseID)
+		}
+	}
+	type after struct { // the newest of rows
+		WarehouseID, Quantity int64
+		Name                  string
+	}
+	// One statement reads the stock and the later rows, so that both are of the same moment.
+	found, err := db.All[after](ctx, s.db, tenant, `
+		select w.id as warehouse_id,
+		       coalesce((select name from warehouses where tenant_id = $1 and id = w.id), '') as name,
+		       (coalesce((
+		          select quantity
+		            from stock
+		           where tenant_id = $1 and product_id = $2 and warehouse_id = w.id), 0)
+		       - coalesce((
+		          select sum(quantity_after::bigint - quantity_before)
+		            from inventory_adjustments
+		           where tenant_id = $1 and product_id = $2 and id > $4 and warehouse_id = w.id), 0))::bigint as quantity
+		  from unnest($3::bigint[]) w (id)`, tenant, id, warehouses, rows[0].ID)
+	if err != nil {
+		return nil, tenancy.Wrap(err, "stock of ledger rows of product %d", id)
+	}
+	at := map[int64]*after{}
+	for i := range found {
+		at[found[i].WarehouseID] = &found[i]
+	}
+	stocks := make([]LedgerStock, len(rows))
+	for i, row := range rows {
+		w := at[row.WarehouseID]
+		stocks[i] = LedgerStock{w.Name, w.Quantity}
+		w.Quantity -= int64(row.QuantityAfter) - int64(row.QuantityBefore)
+	}
+	return stocks, nil
 }

@@ -25,6 +25,7 @@ type Filter struct {
 	SellerID      *int64
 	WarehouseID   *int64 // the product's own warehouse
 	Tag           string
+	Stock         string // LowStock or NoStock
 	CreatedFrom   time.Time
 	CreatedBefore time.Time
 	UpdatedSince  time.Time // includes changes of stock
@@ -36,6 +37,12 @@ type Filter struct {
 	plan          *listPlan // of a walk, which chooses it once
 }
 
+// The values of Filter.Stock.
+const (
+	LowStock = "low" // at the reorder point or below
+	NoStock  = "out"
+)
+
 // Products is a page of products.
 type Products struct {
 	paging.List[Product]
@@ -44,6 +51,9 @@ type Products struct {
 
 // ProductOrders are the columns that products can be sorted by.
 var ProductOrders = []string{"name", "sku", "price", "created_at"}
+
+// ByQuantity sorts by the stock. No index has this order, because a change of stock writes no index.
+const ByQuantity = "quantity"
 
 // sortColumn returns the column that a list is sorted by.
 func sortColumn(o paging.Order) string { return cmp.Or(o.By, "created_at") }
@@ -146,11 +156,14 @@ func (f Filter) query(tenant tenancy.ID, plan listPlan) *productQuery {
 	case byChanged:
 		q.from = changedProducts
 		q.Where("p.updated_at >= %s", f.UpdatedSince)
+	case byLow:
+		q.from = "low_products l" + lookUp("id", "l.product_id")
+		q.Where("l.tenant_id = $1")
 	case "tag":
 		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
 		q.Where("t.tenant_id = $1")
 		q.Where("t.tag = %s", f.Tag)
-		if len(f.facets()) > 1 || !f.UpdatedSince.IsZero() {
+		if len(f.facets()) > 1 || !f.UpdatedSince.IsZero() || f.Stock != "" || f.Order.By == ByQuantity {
 			q.from += lookUp("id", "t.product_id")
 			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other
 			// columns.
@@ -185,6 +198,12 @@ func (f Filter) query(tenant tenancy.ID, plan listPlan) *productQuery {
 	f.addCreated(&q.Query, created)
 	if plan.group != byChanged && !f.UpdatedSince.IsZero() {
 		q.Where("p.updated_at >= %s", f.UpdatedSince)
+	}
+	switch f.Stock {
+	case LowStock:
+		q.Where("p.quantity <= p.reorder_point")
+	case NoStock:
+		q.Where("p.quantity = 0")
 	}
 	return q
 }
@@ -226,7 +245,13 @@ func (f Filter) queryTotal(tenant tenancy.ID, plan listPlan) (sql string, args [
 	if f.withoutTotal {
 		return `select 0::bigint as count`, nil
 	}
-	if f.hasDates() || len(facets) > 1 {
+	if f.Stock == LowStock && len(f.groups()) == 1 {
+		return `
+select count(*)
+  from low_products
+ where tenant_id = $1`, []any{tenant}
+	}
+	if f.hasDates() || len(facets) > 1 || f.Stock != "" {
 		q := f.query(tenant, listPlan{group: plan.smallest})
 		return "\nselect count(*)\n  from " + q.from + q.Conditions(), q.Args
 	}
@@ -252,6 +277,9 @@ func (f Filter) queryIDs(
 ) (sql string, args []any, err error) {
 	q := f.query(tenant, plan)
 	key := q.table + "." + sortColumn(f.Order)
+	if f.Order.By == ByQuantity {
+		key = "p." + ByQuantity
+	}
 	after := ""
 	if f.After != nil {
 		value, err := f.argument(*f.After)
@@ -339,6 +367,7 @@ func (s *Store) search(
 	filter("category_id", f.CategoryID, f.CategoryID != nil)
 	filter("seller_id", f.SellerID, f.SellerID != nil)
 	filter("warehouse_id", f.WarehouseID, f.WarehouseID != nil)
+	filter("stock", f.Stock, f.Stock != "")
 	// JSON rounds time zones to minutes, and PostgreSQL does not read all of them.
 	filter("from", f.CreatedFrom.UTC(), !f.CreatedFrom.IsZero())
 	filter("before", f.CreatedBefore.UTC(), !f.CreatedBefore.IsZero())

@@ -152,6 +152,10 @@ func newModelCatalog(t *testing.T) modelCatalog {
 				if i%3 > 0 {
 					c.CategoryID = catalog.Value(s.categories[i%3-1])
 				}
+				c.Quantity = catalog.Value(int64(i % 4))
+				if i%5 > 0 {
+					c.ReorderPoint = catalog.Value(int64(i%5 - 1))
+				}
 				if i > 30 {
 					c.SellerID = catalog.Value(s.sellers[i/55])
 				}
@@ -185,10 +189,11 @@ func (s modelCatalog) drawFilter(t *rapid.T) catalog.Filter {
 		Status: rapid.SampledFrom([]string{"", "active", "draft"}).Draw(t, "status"),
 		Tag:    rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "tag"),
 		Order: paging.Order{
-			By:         rapid.SampledFrom(append([]string{""}, catalog.ProductOrders...)).Draw(t, "by"),
+			By:         rapid.SampledFrom(append([]string{"", catalog.ByQuantity}, catalog.ProductOrders...)).Draw(t, "by"),
 			Descending: rapid.Bool().Draw(t, "descending"),
 		},
 	}
+	f.Stock = rapid.SampledFrom([]string{"", "", catalog.LowStock, catalog.NoStock}).Draw(t, "stock")
 	id := func(name string, ids []int64) *int64 {
 		if !rapid.Bool().Draw(t, "by "+name) {
 			return nil
@@ -300,6 +305,7 @@ func model(all []catalog.Product, f catalog.Filter) []catalog.Product {
 			})
 		})
 		if matches && (f.Status == "" || p.Status == f.Status) && (f.Tag == "" || slices.Contains(p.Tags, f.Tag)) &&
+			(f.Stock != catalog.LowStock || p.IsLow()) && (f.Stock != catalog.NoStock || p.Quantity == 0) &&
 			(f.CategoryID == nil || p.CategoryID != nil && *p.CategoryID == *f.CategoryID) &&
 			(f.SellerID == nil || p.SellerID != nil && *p.SellerID == *f.SellerID) &&
 			(f.WarehouseID == nil || p.WarehouseID == *f.WarehouseID) &&
@@ -318,6 +324,8 @@ func model(all []catalog.Product, f catalog.Filter) []catalog.Product {
 			order = cmp.Compare(a.SKU, b.SKU)
 		case "price":
 			order = cmp.Compare(a.Price, b.Price)
+		case catalog.ByQuantity:
+			order = cmp.Compare(a.Quantity, b.Quantity)
 		default:
 			order = a.CreatedAt.Compare(b.CreatedAt)
 		}

@@ -12,9 +12,10 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// The groups of a filter, besides its facets, are the products of the status, those created in a range and those
-// changed since a time.
+// The groups of a filter, besides its facets, are the products with low stock, those of the status, those created in a
+// range and those changed since a time.
 const (
+	byLow     = "low"
 	byStatus  = "status"
 	byCreated = "created"
 	byChanged = "changed"
@@ -69,6 +70,9 @@ func (f Filter) groups() []string {
 		groups = append(groups, facet.name)
 	}
 	hasFacet := len(groups) > 0
+	if f.Stock == LowStock {
+		groups = append(groups, byLow)
+	}
 	if !hasFacet && f.Status != "" {
 		groups = append(groups, byStatus)
 	}
@@ -82,7 +86,7 @@ func (f Filter) groups() []string {
 
 // isFacet reports whether a group is one of a facet, whose index has the status before the order.
 func isFacet(group string) bool {
-	return !slices.Contains([]string{"", byStatus, byCreated, byChanged}, group)
+	return !slices.Contains([]string{"", byLow, byStatus, byCreated, byChanged}, group)
 }
 
 func (f Filter) hasDates() bool {
@@ -104,7 +108,7 @@ func (f Filter) choose(sizes map[string]int64, rows int64) (listPlan, bool) {
 	groups := f.groups()
 	switch {
 	case len(groups) == 0:
-		return listPlan{}, true
+		return listPlan{sorts: !f.inOrder("") || f.Stock == NoStock}, true
 	case len(groups) == 1 && (f.inOrder(groups[0]) || f.hasDates()):
 		return listPlan{groups[0], groups[0], !f.inOrder(groups[0])}, true
 	case sizes == nil:
@@ -119,8 +123,8 @@ func (f Filter) choose(sizes map[string]int64, rows int64) (listPlan, bool) {
 			others += sizes[""] - sizes[group]
 		}
 	}
-	// At most the others are between the rows of the list.
-	walks := f.UpdatedSince.IsZero() && f.datesInOrder() && others+rows <= sizes[smallest]
+	// At most the others are between the rows of the list, unless any number of products has stock.
+	walks := f.UpdatedSince.IsZero() && f.inOrder("") && f.Stock != NoStock && others+rows <= sizes[smallest]
 	if !f.inOrder(smallest) && walks {
 		return listPlan{smallest: smallest}, true
 	}
@@ -177,6 +181,9 @@ select '` + group + `' as name, coalesce(sum(count), 0)::bigint as size
 			"\n   and facet = '"+facet.name+"'\n   and value = "+value+status)
 	}
 	groups := f.groups()
+	if slices.Contains(groups, byLow) {
+		sql += "\n union all\nselect '" + byLow + "', count(*)\n  from low_products\n where tenant_id = $1"
+	}
 	if slices.Contains(groups, byStatus) {
 		sql += "\n union all" + size(byStatus, "product_counts", status)
 	}

@@ -85,6 +85,18 @@ func TestChoosePlans(t *testing.T) {
 		{"drafts and many days", Filter{Status: "draft", CreatedFrom: day},
 			of(1000, map[string]int64{"status": 30, "created": 32}), 25, sorted("status")},
 
+		{"no stock", Filter{Stock: NoStock}, nil, 25, listPlan{sorts: true}},
+		{"by stock", Filter{Order: by(ByQuantity)}, nil, 25, listPlan{sorts: true}},
+		{"a tag without stock", Filter{Tag: "red", Stock: NoStock}, nil, 25, ordered("tag")},
+		{"low stock", Filter{Stock: LowStock}, of(1000, map[string]int64{"low": 20}), 25, sorted("low")},
+		{"nearly all low", Filter{Stock: LowStock}, of(1000, map[string]int64{"low": 990}), 25, walk("low")},
+		{"nearly all low by stock", Filter{Stock: LowStock, Order: by(ByQuantity)},
+			of(1000, map[string]int64{"low": 990}), 25, sorted("low")},
+		{"low stock of few in a category", Filter{Stock: LowStock, CategoryID: id},
+			of(1000, map[string]int64{"category": 300, "low": 20}), 25, sorted("low")},
+		{"nothing of a large seller by name", Filter{SellerID: id, Stock: NoStock, Order: by("name")},
+			seller(990), 25, sorted("seller")},
+
 		{"few changes of a seller", Filter{SellerID: id, UpdatedSince: day},
 			of(1000, map[string]int64{"seller": 300, "changed": 2}), 25, sorted("changed")},
 		{"many changes of a seller", Filter{SellerID: id, UpdatedSince: day},

@@ -24,6 +24,9 @@
 //	one of these and dates        the range of dates in the index of    the same as for the ids
 //	                              the group, sorted unless by creation;
 //	                              with a status, the smaller of both
+//	low stock                     low_products, sorted                  low_products
+//	no stock                      all products, or the smallest of the  the same as for the ids
+//	                              others
 //	several of these              the smallest of them                  the same as for the ids
 //	updated_since, any filter     products and ledger, or the smallest  the same as for the ids
 //	                              group of the others
@@ -32,7 +35,8 @@
 // PostgreSQL sorts a group of which no index has the order. It reads all columns that it needs from one index, and takes
 // about 0.25 µs for each product of the group, on any page. A group of more than about half of all products is not
 // sorted: the list follows an index of all products in its order, and leaves out the others. So no list reads more rows
-// than the smallest group of its filter has.
+// than the smallest group of its filter has. No index has the stock, because each sale would write it: a list of products
+// without stock or in the order of the stock reads its whole group.
 //
 // Triggers write product_counts, facet_counts, product_tags and low_products, which the overview
 // reads. testdata/sql has the queries, and the tests of SQL the indexes that serve them.

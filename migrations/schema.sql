@@ -250,7 +250,7 @@ create policy tenant on products for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant delete, insert, select, update on products to storeroom_runtime;
-grant select (tenant_id, id, category_id, seller_id, warehouse_id, price, created_at, updated_at, sku, name, status, tags, search) on products to storeroom_search;
+grant select (tenant_id, id, category_id, seller_id, warehouse_id, price, created_at, updated_at, quantity, reorder_point, sku, name, status, tags, search) on products to storeroom_search;
 
 create table product_tags (
     tenant_id  bigint not null,
@@ -2029,7 +2029,7 @@ declare
     direction  text := case when descending then 'desc' else 'asc' end;
     value      text;
 begin
-    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+    if sort <> all (array['created_at', 'name', 'sku', 'price', 'quantity']) or cardinality(patterns) = 0 then
         raise 'search_products: sort % of % patterns', sort, cardinality(patterns);
     end if;
     foreach value in array patterns loop
@@ -2043,6 +2043,13 @@ begin
     end loop;
     if narrow ? 'tag' then
         conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ->> 'stock' = 'low' then
+        conditions := conditions || ' and p.quantity <= p.reorder_point';
+    elsif narrow ->> 'stock' = 'out' then
+        conditions := conditions || ' and p.quantity = 0';
+    elsif narrow ? 'stock' then
+        raise 'search_products: stock %', narrow ->> 'stock';
     end if;
     if narrow ? 'from' then
         conditions := conditions || format(' and p.created_at + interval ''0'' >= %L', narrow ->> 'from');
@@ -3800,7 +3807,7 @@ declare
     direction  text := case when descending then 'desc' else 'asc' end;
     value      text;
 begin
-    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+    if sort <> all (array['created_at', 'name', 'sku', 'price', 'quantity']) or cardinality(patterns) = 0 then
         raise 'find_products: sort % of % patterns', sort, cardinality(patterns);
     end if;
     if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product' and u.first_id <= u.last_id) then
@@ -3818,6 +3825,13 @@ begin
     end loop;
     if narrow ? 'tag' then
         conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ->> 'stock' = 'low' then
+        conditions := conditions || ' and p.quantity <= p.reorder_point';
+    elsif narrow ->> 'stock' = 'out' then
+        conditions := conditions || ' and p.quantity = 0';
+    elsif narrow ? 'stock' then
+        raise 'find_products: stock %', narrow ->> 'stock';
     end if;
     if narrow ? 'from' then
         conditions := conditions || format(' and p.created_at >= %L', narrow ->> 'from');
@@ -3839,7 +3853,8 @@ begin
         select p.id, p.%1$I as key
           from public.product_texts t
          cross join lateral (
-               select id, status, category_id, seller_id, warehouse_id, tags, created_at, updated_at, name, sku, price
+               select id, status, category_id, seller_id, warehouse_id, tags, created_at, updated_at, name, sku, price,
+                      quantity, reorder_point
                  from public.products
                 where tenant_id = $1 and id = t.product_id and updated_at >= '-infinity' limit 1) p
          where %2$s

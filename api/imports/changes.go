@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -23,7 +24,10 @@ const (
 	// maxChangeRows is the number of rows of a part, which is applied as a whole or not at all.
 	maxChangeRows = 1000
 	changeFile    = "change.json"
-	maxRowsFile   = 1 << 20 // bytes, from which the next rows are another file
+	// extendedFile has a change with what the previous release does not know. It is an array, so that an instance of
+	// that release fails to read it instead of planning another change.
+	extendedFile = "extended.json"
+	maxRowsFile  = 1 << 20 // bytes, from which the next rows are another file
 )
 
 // changesImporter plans changes of products by field. Unlike an import, which depends on whole products, such a plan
@@ -40,7 +44,39 @@ func (changesImporter) Rules() changeplan.Rules {
 // productChange is the content of changeFile.
 type productChange struct {
 	Filter catalog.Filter
+	IDs    []int64 `json:",omitempty"` // instead of the filter
 	Change catalog.Change
+}
+
+// isExtended reports whether the previous release does not know a field that is set.
+func (of productChange) isExtended() bool {
+	return len(of.IDs) > 0 || of.Filter.Stock != "" || of.Change.PriceAmount != 0 ||
+		of.Change.Rounding != catalog.Rounding{}
+}
+
+// readChange returns the change in the files of a plan. exists is false for a plan of rows.
+func readChange(files fs.FS) (of productChange, exists bool, err error) {
+	text, err := fs.ReadFile(files, changeFile)
+	if err == nil {
+		return of, true, json.Unmarshal(text, &of)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = fs.ReadFile(files, extendedFile)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return of, false, nil
+	}
+	all := []productChange{{}}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("read %d changes of %s: %w", len(all), extendedFile, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return of, false, err
+	}
+	return all[0], true, nil
 }
 
 // Plan computes a plan from the rows of files, or from the products of a filter.
@@ -48,27 +84,23 @@ func (c changesImporter) Plan(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
 ) (details []byte, complete bool, err error) {
 	records := refuseRepeated(storedRecords(files))
-	text, err := fs.ReadFile(files, changeFile)
-	switch {
-	case err == nil:
-		var of productChange
-		if err := json.Unmarshal(text, &of); err != nil {
-			return nil, false, err
-		}
-		records = c.changed(ctx, tenant, of)
-	case !errors.Is(err, fs.ErrNotExist):
+	of, exists, err := readChange(files)
+	if err != nil {
 		return nil, false, err
+	}
+	if exists {
+		records = c.changed(ctx, tenant, of)
 	}
 	err = c.planRecords(ctx, tenant, &Set{}, records, nil, plan.CreatedAt,
 		func(part changeplan.Part, _ []Record) error { return add(part) })
 	return plan.Details, true, err
 }
 
-// changed yields a record for each product of a filter.
+// changed yields a record for each product of a change.
 func (c changesImporter) changed(ctx context.Context, tenant tenancy.ID, of productChange) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		stop := errors.New("stop")
-		err := c.catalog.Walk(ctx, tenant, of.Filter, func(p catalog.Product) error {
+		err := c.eachProduct(ctx, tenant, of, func(p catalog.Product) error {
 			row := &catalog.PlanRow{ID: p.ID, Changes: of.Change.Set, ByField: true, Change: &of.Change}
 			row.SKU = catalog.Value(p.SKU)
 			if !yield(Record{Row: changeplan.Row{Kind: Product, Key: p.SKU}, Product: row}, nil) {
@@ -80,6 +112,30 @@ func (c changesImporter) changed(ctx context.Context, tenant tenancy.ID, of prod
 			yield(Record{}, err)
 		}
 	}
+}
+
+// chosenAtOnce is how many chosen products are in memory.
+const chosenAtOnce = 50
+
+// eachProduct calls f with the products of a change.
+func (c changesImporter) eachProduct(
+	ctx context.Context, tenant tenancy.ID, of productChange, f func(catalog.Product) error,
+) error {
+	if len(of.IDs) == 0 {
+		return c.catalog.Walk(ctx, tenant, of.Filter, f)
+	}
+	for ids := range slices.Chunk(of.IDs, chosenAtOnce) {
+		products, err := c.catalog.ProductsByID(ctx, tenant, ids)
+		if err != nil {
+			return err
+		}
+		for _, p := range products {
+			if err := f(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // storedRecords yields the records that CreateRows has stored.
@@ -146,13 +202,33 @@ func (c *Changes) Create(
 ) (id int64, err error) {
 	// JSON rounds time zones to minutes.
 	f.CreatedFrom, f.CreatedBefore, f.UpdatedSince = f.CreatedFrom.UTC(), f.CreatedBefore.UTC(), f.UpdatedSince.UTC()
-	text, err := json.Marshal(productChange{f, change})
+	return c.create(ctx, tenant, by, title, productChange{Filter: f, Change: change})
+}
+
+// CreateChosen is Create for the products with these ids. Without ids it returns tenancy.ErrNotFound.
+func (c *Changes) CreateChosen(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string, ids []int64, change catalog.Change,
+) (id int64, err error) {
+	if len(ids) == 0 {
+		return 0, tenancy.ErrNotFound
+	}
+	return c.create(ctx, tenant, by, title, productChange{IDs: ids, Change: change})
+}
+
+func (c *Changes) create(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string, of productChange,
+) (id int64, err error) {
+	name, content := changeFile, any(of)
+	if of.isExtended() {
+		name, content = extendedFile, []productChange{of}
+	}
+	text, err := json.Marshal(content)
 	if err != nil {
 		return 0, err
 	}
 	return c.CreateFromFiles(ctx, tenant, by, ChangesKind,
 		func(add func(string, io.Reader) error) (string, []byte, error) {
-			return title, []byte(`{}`), add(changeFile, bytes.NewReader(text))
+			return title, []byte(`{}`), add(name, bytes.NewReader(text))
 		})
 }
 

@@ -276,6 +276,62 @@ func TestPlansOfChangesEqualAModel(t *testing.T) {
 	})
 }
 
+func TestAChangeOfChosenProducts(t *testing.T) {
+	t.Parallel()
+	d := dbtest.New(t)
+	c := newChanges(t, d, "acme")
+	var ids []int64
+	for i, price := range []money.Cents{1000, 50, 700} {
+		p, err := c.catalog.Create(t.Context(), c.by, catalog.Changes{
+			SKU: catalog.Value(fmt.Sprint("P", i)), Name: catalog.Value("Product"), Price: catalog.Value(price),
+		}, tenancy.InvalidError{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, p.ID)
+	}
+	change := catalog.Change{PriceAmount: -100, Rounding: catalog.Rounding{Step: 100, Below: 1}}
+	id, err := c.CreateChosen(t.Context(), c.by.Tenant, tenancy.Operator, "less", []int64{ids[1], ids[0], 1 << 40}, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := c.settle(t, id)
+	if counts := plan.Counts[imports.Product]; plan.State != changeplan.Planned || counts.Updated != 1 || counts.Refused != 1 {
+		t.Fatalf("the plan is %s with %+v, want one price below zero", plan.State, counts)
+	}
+	stages := func(want changeplan.Stage) {
+		t.Helper()
+		rows, err := c.Rows(t.Context(), c.by.Tenant, id, changeplan.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
+		if err != nil || len(rows.Items) != 2 {
+			t.Fatalf("%d rows, %v", len(rows.Items), err)
+		}
+		for _, row := range rows.Items {
+			if row.Stage != want {
+				t.Errorf("the row %s is %s, want %s", row.Key, row.Stage, want)
+			}
+		}
+	}
+	price := func(sku string) money.Cents { return money.Cents(c.contents(t)[sku].Price) }
+	stages(changeplan.IsPlanned)
+	if err := c.Apply(t.Context(), c.by.Tenant, tenancy.Operator, id, false); err != nil {
+		t.Fatal(err)
+	}
+	if plan = c.settle(t, id); plan.State != changeplan.Applied || price("P0") != 899 || price("P1") != 50 || price("P2") != 700 {
+		t.Errorf("the plan is %s, the products are %+v", plan.State, c.contents(t))
+	}
+	stages(changeplan.IsApplied)
+	if err := c.Undo(t.Context(), c.by.Tenant, tenancy.Operator, id); err != nil {
+		t.Fatal(err)
+	}
+	if plan = c.settle(t, id); plan.State != changeplan.Undone || price("P0") != 1000 {
+		t.Errorf("the plan is %s, the products are %+v", plan.State, c.contents(t))
+	}
+	stages(changeplan.IsUndone)
+	if _, err := c.CreateChosen(t.Context(), c.by.Tenant, tenancy.Operator, "none", nil, change); err == nil {
+		t.Error("a change of no products is a plan")
+	}
+}
+
 // checkApply applies a plan, without its changed rows if there are any.
 func (c changes) checkApply(t testing.TB, r *rapid.T, id int64, rows, changed map[string]modelProduct) {
 	now := c.contents(t)

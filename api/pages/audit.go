@@ -48,6 +48,7 @@ func actionPhrase(action string) string {
 		"products.undo":              mark("Undid a price change"),
 		"products.cancel":            mark("Cancelled a price change"),
 		"product.change":             mark("Changed a product"),
+		"product.create":             mark("Created a product"),
 		"key.create":                 mark("Created an API key"),
 		"key.roll":                   mark("Rolled an API key"),
 		"key.revoke":                 mark("Revoked an API key"),

@@ -96,6 +96,25 @@ var options = map[string][]option{
 			"everything, manage API keys and webhooks, invite clerks and accountants, and read the audit log."},
 		{"owner", "Owner", "Full access, including managing members."},
 	},
+	// The fields of a change of several products.
+	"price_how": {
+		{"", "No change", ""}, {"more_percent", "Raise by percent", ""}, {"less_percent", "Lower by percent", ""},
+		{"more", "Raise by an amount", ""}, {"less", "Lower by an amount", ""}, {"set", "Set to", ""},
+		{"round", "Only round", ""},
+	},
+	"rounding": {
+		{"", "To the cent", ""}, {"0.05", "To 0.05", ""}, {"0.10", "To 0.10", ""}, {"0.50", "To 0.50", ""},
+		{"1.00", "To 1.00", ""}, {".99", "End in .99", ""}, {".95", "End in .95", ""}, {".90", "End in .90", ""},
+	},
+	"new_status":   {{"", "No change", ""}, {"active", "Active", ""}, {"draft", "Draft", ""}},
+	"reorder_how":  {{"", "No change", ""}, {"set", "Set to", ""}, {"none", "Remove", ""}},
+	"category_how": {{"", "No change", ""}, {"set", "Set to", ""}, {"none", "Remove", ""}},
+	// The orders of the list of products.
+	"product-sort": {
+		{"", "Newest", ""}, {"name", "Name", ""}, {"-name", "Name, from Z", ""}, {"sku", "SKU", ""},
+		{"-sku", "SKU, from Z", ""}, {"price", "Lowest price", ""}, {"-price", "Highest price", ""},
+		{"stock", "Smallest stock", ""}, {"-stock", "Largest stock", ""},
+	},
 	// The days that the page about usage shows.
 	"usage": {{"7", "Last 7 days", ""}, {"30", "Last 30 days", ""}, {"90", "Last 90 days", ""}},
 	// The prefixes of actions by which the audit log can be filtered.

@@ -33,20 +33,30 @@ const (
 	firstRows      = 10 // of the page without a filter or a page number
 )
 
-// uploadPattern is the route that receives files.
-const uploadPattern = "/settings/t/{slug}/imports"
+// uploads are the routes that receive files, with the permission and the maximum size of a form.
+var uploads = map[string]struct {
+	need  people.Permission
+	limit int64
+}{
+	"/settings/t/{slug}/imports":                {people.Manage, MaxUpload},
+	"/settings/t/{slug}/products/{id}/pictures": {people.WriteProducts, maxPicture},
+}
 
-// Upload reports whether a request may send files: its path takes them, and its user is signed in and may import. The
-// caller must check this before it receives a large form, because otherwise anyone could fill the disk.
-func (p *Handler) Upload(r *http.Request) (wanted, allowed bool) {
+// Upload returns the maximum size of the body of a request that sends files, and whether the person may send them. The
+// size is 0 for other requests. A request without a header that names its origin needs the token of a form, which only the
+// handler reads.
+func (p *Handler) Upload(r *http.Request) (limit int64, allowed bool) {
 	route := chi.NewRouteContext()
-	if r.Method != http.MethodPost || !p.mux.Match(route, r.Method, cmp.Or(r.URL.RawPath, r.URL.Path)) ||
-		route.RoutePattern() != uploadPattern {
-		return false, false
+	if r.Method != http.MethodPost || !p.mux.Match(route, r.Method, cmp.Or(r.URL.RawPath, r.URL.Path)) {
+		return 0, false
+	}
+	upload, isUpload := uploads[route.RoutePattern()]
+	if !isUpload {
+		return 0, false
 	}
 	hasOrigin := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	u, err := p.signedInUser(r, route.URLParam("slug"))
-	return true, hasOrigin && err == nil && u.Tenant != nil && u.Can(people.Manage)
+	return upload.limit, hasOrigin && err == nil && u.Tenant != nil && u.Can(upload.need)
 }
 
 // plansPage is a list of plans or imports.

@@ -46,7 +46,7 @@ type pager struct {
 	Total          int64
 	Previous, Next string // URLs, or empty
 	First, Last    string
-	Query          string // the parameters of the list, for its exports
+	Query          template.URL // the parameters of the list, for its exports
 }
 
 // pageNumber returns the requested page of a list, or the first.
@@ -62,7 +62,7 @@ func newPager(r *http.Request, number, perPage int, total int64) pager {
 	p := pager{Number: number, Total: total, Pages: max(1, int((total+int64(perPage)-1)/int64(perPage)))}
 	all := maps.Clone(r.Form)
 	delete(all, "page")
-	p.Query = all.Encode()
+	p.Query = template.URL(all.Encode())
 	link := func(n int) string {
 		values := url.Values{}
 		for name, all := range r.Form {
@@ -94,7 +94,12 @@ func (p *Handler) showList(w http.ResponseWriter, r *http.Request, page string, 
 
 // filterText returns a parameter as PostgreSQL can store it.
 func filterText(r *http.Request, name string) string {
-	text := strings.TrimSpace(strings.ToValidUTF8(r.FormValue(name), ""))
+	return cleanText(r.FormValue(name))
+}
+
+// cleanText returns a text as PostgreSQL can store it.
+func cleanText(text string) string {
+	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	text = strings.ReplaceAll(text, "\x00", "")
 	if characters := []rune(text); len(characters) > maxFilterText {
 		text = string(characters[:maxFilterText])
@@ -110,153 +115,6 @@ func filterDay(r *http.Request, name string, zone *time.Location, days int) time
 		return time.Time{}
 	}
 	return tenancy.StartOfDay(day.AddDate(0, 0, days), zone)
-}
-
-type productsPage struct {
-	Search     string
-	Status     string
-	CategoryID int64
-	Sort       string // a column, with - in front for descending
-	Categories []catalog.Reference
-	// MoreCategories is set if the filter does not have all of them.
-	MoreCategories bool
-	Products       []catalog.Product
-	Pager          pager
-	IsFiltered     bool
-	IsLow          bool // the list has only products at their reorder point or below, and no other filter
-	Chips          []filterChip
-}
-
-// filterChip is a filter that the form of a list does not have, such as the tag that a product's page leads to.
-type filterChip struct {
-	Name, Value string // the parameter
-	Text        string
-	Without     string // the URL without the filter
-}
-
-// productFilters are the references by which links filter products.
-var productFilters = []struct {
-	name string
-	kind catalog.Kind
-	of   func(*catalog.Filter) **int64
-	text string
-}{
-	{"warehouse", catalog.Warehouses, func(f *catalog.Filter) **int64 { return &f.WarehouseID }, mark("Warehouse: %s")},
-	{"seller", catalog.Sellers, func(f *catalog.Filter) **int64 { return &f.SellerID }, mark("Seller: %s")},
-}
-
-// addChips names the filters that the form does not have.
-func (p *productsPage) addChips(r *http.Request, u user, filter catalog.Filter) error {
-	add := func(name, text string) {
-		values := maps.Clone(r.Form)
-		values.Del(name)
-		values.Del("page")
-		p.Chips = append(p.Chips, filterChip{name, r.FormValue(name), text, "?" + values.Encode()})
-	}
-	for _, f := range productFilters {
-		id := *f.of(&filter)
-		if id == nil {
-			continue
-		}
-		found, err := u.catalog().ReferencesByID(r.Context(), u.Tenant.ID, f.kind, []int64{*id})
-		if err != nil {
-			return err
-		}
-		name := strconv.FormatInt(*id, 10)
-		for _, reference := range found {
-			name = reference.Name
-		}
-		add(f.name, u.T(f.text, name))
-	}
-	if filter.Tag != "" {
-		add("tag", u.T("Tag: %s", filter.Tag))
-	}
-	return nil
-}
-
-// productSorts are the values of the parameter sort. The first is the default.
-var productSorts = map[string]paging.Order{
-	"": {}, "name": {By: "name"}, "sku": {By: "sku"}, "price": {By: "price"}, "-price": {By: "price", Descending: true},
-}
-
-// readProducts returns the form of the list and its filter.
-func readProducts(r *http.Request) (productsPage, catalog.Filter) {
-	page := productsPage{Search: filterText(r, "search"), Status: r.FormValue("status"), Sort: r.FormValue("sort")}
-	filter := catalog.Filter{Search: page.Search, Order: productSorts[page.Sort]}
-	if filter.Order.By == "" {
-		filter.Order.Descending = true
-	}
-	if slices.Contains(catalog.Statuses, page.Status) {
-		filter.Status = page.Status
-	}
-	if id, err := strconv.ParseInt(r.FormValue("category"), 10, 64); err == nil {
-		filter.CategoryID, page.CategoryID = &id, id
-	}
-	for _, f := range productFilters {
-		if id, err := strconv.ParseInt(r.FormValue(f.name), 10, 64); err == nil {
-			*f.of(&filter) = &id
-		}
-	}
-	filter.Tag = filterText(r, "tag")
-	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil || filter.WarehouseID != nil ||
-		filter.SellerID != nil || filter.Tag != ""
-	page.IsLow = r.FormValue("stock") == "low"
-	return page, filter
-}
-
-// showProducts lists the products of the tenant.
-func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
-	page, filter := readProducts(r)
-	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
-	categories, err := u.catalog().References(r.Context(), u.Tenant.ID, catalog.Categories, "",
-		paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
-	if err != nil {
-		return err
-	}
-	var products catalog.Products
-	if page.IsLow {
-		products, err = u.catalog().Low(r.Context(), u.Tenant.ID, filter.Page)
-	} else {
-		products, err = u.catalog().List(r.Context(), u.Tenant.ID, filter)
-	}
-	if err == nil {
-		err = page.addChips(r, u, filter)
-	}
-	if err != nil {
-		return err
-	}
-	if upc := onlyWithBarcode(page.Search, products); upc != 0 { // a scanner types the barcode
-		redirect(w, r, u.path("/products/"+strconv.FormatInt(upc, 10)))
-		return nil
-	}
-	page.Categories, page.Products = categories.Items, products.Items
-	page.MoreCategories = categories.Total > maxChoices
-	page.Pager = newPager(r, filter.Page.Number, listPerPage, products.Total)
-	return p.showList(w, r, "products", u, page.Pager, page)
-}
-
-// onlyWithBarcode returns the id of the only product that a search found, if the search is its barcode or its SKU. It
-// returns 0 otherwise.
-func onlyWithBarcode(search string, found catalog.Products) int64 {
-	if len(found.Items) != 1 || found.Total != 1 || search == "" {
-		return 0
-	}
-	if p := found.Items[0]; p.SKU == search || p.UPC != nil && *p.UPC == search {
-		return p.ID
-	}
-	return 0
-}
-
-// exportProducts returns the handler that sends the list of products as a file.
-func (p *Handler) exportProducts(format string) handler {
-	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		_, filter := readProducts(r)
-		return p.sendList(w, r, u, "products", format, func(ctx context.Context) export.Sheet {
-			return export.ProductFile.List(func(write func(catalog.Product) error) error {
-				return u.catalog().Walk(ctx, u.Tenant.ID, filter, write)
-			})
-		})
-	}
 }
 
 // leftOut returns the columns of a list that files for the user leave out, and what these are, in words of file names.
@@ -313,6 +171,7 @@ type productPage struct {
 	Product catalog.Product
 	Stock   []catalog.WarehouseStock
 	Ledger  []catalog.Adjustment
+	Left    []catalog.LedgerStock // of each row of Ledger
 	Pager   pager
 	Months  []reports.MonthSums
 	Chart   chart.Chart
@@ -321,16 +180,6 @@ type productPage struct {
 
 // OfMonth returns the parameters of the orders of a month that have the product.
 func (p productPage) OfMonth(month time.Time) template.URL { return ordersOfMonth(p.Product.ID, month) }
-
-// WarehouseNamed returns the name of a warehouse that has stock of the product, or "".
-func (p productPage) WarehouseNamed(id int64) string {
-	for _, s := range p.Stock {
-		if s.WarehouseID == id {
-			return s.WarehouseName
-		}
-	}
-	return ""
-}
 
 // showProduct shows a product with its stock and its ledger.
 func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) error {
@@ -363,6 +212,9 @@ func (p *Handler) showProductWith(
 		return err
 	}
 	page.Ledger, page.Pager = ledger.Items, newPager(r, number, ledgerPerPage, ledger.Total)
+	if page.Left, err = u.catalog().LedgerStocks(r.Context(), u.Tenant.ID, id, page.Ledger); err != nil {
+		return err
+	}
 	if u.Can(people.ChangeStock) {
 		warehouses, err := u.catalog().References(r.Context(), u.Tenant.ID, catalog.Warehouses, "",
 			paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
@@ -430,7 +282,7 @@ type ordersPage struct {
 
 // Without returns the URL parameters of the list without one of its filters.
 func (p ordersPage) Without(name string) template.URL {
-	v, _ := url.ParseQuery(p.Pager.Query) // was encoded here
+	v, _ := url.ParseQuery(string(p.Pager.Query)) // was encoded here
 	v.Del(name)
 	return template.URL(v.Encode())
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,6 +23,8 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
@@ -123,6 +126,24 @@ func newSite(t testing.TB, base string) *site {
 		SendArchive: func(w http.ResponseWriter, _ *http.Request, _ *db.DB, tenant tenants.Tenant, _ tenancy.Actor) error {
 			_, err := io.WriteString(w, tenant.Slug)
 			return err
+		},
+		AddPicture: func(r *http.Request, d *db.DB, tenant tenancy.ID, product int64, file io.Reader,
+			add func(catalog.Image, int64) error,
+		) error {
+			const quota = 1 << 20
+			if err := catalog.New(d).CheckUpload(r.Context(), tenant, product, quota); err != nil {
+				return err
+			}
+			content, err := io.ReadAll(file)
+			if err != nil || !strings.HasPrefix(string(content), "picture ") {
+				return errors.Join(err, tenancy.InvalidError{"file": {"must be a JPEG, PNG, WebP, GIF or AVIF file"}})
+			}
+			name := fmt.Sprintf("%x%s", rand.Uint64(), strings.TrimPrefix(string(content), "picture "))
+			if err := media.Reserve(r.Context(), d, tenant, name); err != nil {
+				return err
+			}
+			defer func() { _ = media.Release(r.Context(), d, tenant, name) }() // as the server does
+			return add(catalog.Image{File: name, Width: 100, Height: 100, Bytes: 10}, quota)
 		},
 		Failed: func(_ *http.Request, err error) bool {
 			s.log = append(s.log, err)

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -78,6 +79,10 @@ type Options struct {
 		w http.ResponseWriter, r *http.Request, d *db.DB, tenant tenancy.ID, id string, by tenancy.Actor) error
 	// SendArchive sends everything that a tenant owns as a ZIP file, and adds the download to the audit log.
 	SendArchive func(w http.ResponseWriter, r *http.Request, d *db.DB, tenant tenants.Tenant, by tenancy.Actor) error
+	// AddPicture stores the picture in a file for a product, and calls add with it and the storage that the tenant may use
+	// for pictures. It refuses a picture with an InvalidError.
+	AddPicture func(r *http.Request, d *db.DB, tenant tenancy.ID, product int64, file io.Reader,
+		add func(image catalog.Image, quota int64) error) error
 }
 
 // Handler handles all requests under /settings. It is safe for concurrent use.
@@ -176,10 +181,17 @@ func (p *Handler) routes() []route {
 		{"GET", t + "/overview", people.ReadReports, limits.Report, p.showOverview},
 		{"GET", t + "/overview.xlsx", people.ReadReports, limits.ReportExport, p.downloadOverview},
 		{"GET", t + "/products", people.ReadProducts, limits.Read, p.showProducts},
+		{"GET", t + "/products/new", people.WriteProducts, limits.Write, p.showNewProduct},
+		{"POST", t + "/products/new", people.WriteProducts, limits.Write, p.createProduct},
+		{"GET", t + "/products/labels", people.ReadProducts, limits.Read, p.showLabels},
+		{"GET", t + "/products/change", people.Manage, limits.Read, p.showChange},
+		{"POST", t + "/products/change", people.Manage, limits.Bulk, p.planChange},
 		{"GET", t + "/products/{id}", people.ReadProducts, limits.Read, p.showProduct},
 		{"POST", t + "/products/{id}/stock", people.ChangeStock, limits.Write, p.adjustStock},
 		{"GET", t + "/products/{id}/edit", people.WriteProducts, limits.Write, p.showEdit},
 		{"POST", t + "/products/{id}/edit", people.WriteProducts, limits.Write, p.editProduct},
+		{"POST", t + "/products/{id}/pictures", people.WriteProducts, limits.Bulk, p.addPicture},
+		{"POST", t + "/products/{id}/pictures/{picture}/remove", people.WriteProducts, limits.Write, p.removePicture},
 		{"GET", t + "/products.csv", people.Download, limits.Export, p.exportProducts("csv")},
 		{"GET", t + "/products.xlsx", people.Download, limits.Export, p.exportProducts("xlsx")},
 		{"GET", t + "/orders", people.ReadOrders, limits.Read, p.showOrders},

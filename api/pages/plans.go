@@ -40,6 +40,7 @@ type planPage struct {
 	changeplan.Summary
 	Action  string
 	Rows    []changeplan.Row
+	Names   map[int64]string // of products, by their ids
 	Pager   pager
 	Running bool
 }
@@ -64,7 +65,7 @@ func (k planKind) showProgress(w http.ResponseWriter, r *http.Request, u user) e
 
 func (k planKind) apply(w http.ResponseWriter, r *http.Request, u user) error {
 	skip := r.PostFormValue("skip_changed") != ""
-	return k.after(w, r, u, k.stored(u).Apply(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r), skip))
+	return k.carryOut(w, r, u, k.stored(u).Apply(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r), skip))
 }
 
 func (k planKind) cancel(w http.ResponseWriter, r *http.Request, u user) error {
@@ -81,7 +82,18 @@ func (k planKind) showUndo(w http.ResponseWriter, r *http.Request, u user) error
 }
 
 func (k planKind) undo(w http.ResponseWriter, r *http.Request, u user) error {
-	return k.after(w, r, u, k.stored(u).Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+	return k.carryOut(w, r, u, k.stored(u).Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+}
+
+// carryOut is after for a request that changes products. A small price change is carried out at once.
+func (k planKind) carryOut(w http.ResponseWriter, r *http.Request, u user, err error) error {
+	if err == nil && k.kind == imports.ChangesKind {
+		var plan changeplan.Summary
+		if plan, err = k.stored(u).Get(r.Context(), u.Tenant.ID, pathID(r)); err == nil {
+			err = k.settle(r.Context(), u, plan.ID, plan.Sum().Total())
+		}
+	}
+	return k.after(w, r, u, err)
 }
 
 // after shows the import or the plan, in its new state if another tab, for example, has changed it.
@@ -136,8 +148,81 @@ func (p *Handler) showPlan(w http.ResponseWriter, r *http.Request, u user) error
 		if err := page.read(r, p.plans().stored(u), u, filter); err != nil {
 			return err
 		}
+		if err := page.readNames(r, u); err != nil {
+			return err
+		}
 	}
 	return p.showList(w, r, "plan", u, page.Pager, page)
+}
+
+// readNames reads the names of the products in the rows.
+func (p *planPage) readNames(r *http.Request, u user) error {
+	var ids []int64
+	for _, row := range p.Rows {
+		if row.ProductID > 0 {
+			ids = append(ids, row.ProductID)
+		}
+	}
+	products, err := u.catalog().ProductsByID(r.Context(), u.Tenant.ID, ids)
+	p.Names = map[int64]string{}
+	for _, product := range products {
+		p.Names[product.ID] = product.Name
+	}
+	return err
+}
+
+// NameOf returns the name of the product of a row, or "" if there is none.
+func (p planPage) NameOf(row changeplan.Row) string {
+	if name, exists := p.Names[row.ProductID]; exists {
+		return name
+	}
+	name, _ := row.New["name"].(string)
+	return name
+}
+
+// rowStates are what happens to a row of a plan, by its stage.
+var rowStates = map[changeplan.Stage]map[changeplan.Action]string{
+	changeplan.IsPlanned: {
+		changeplan.Created: mark("Will be created"), changeplan.Updated: mark("Will change"),
+		changeplan.Unchanged: mark("Stays as it is"), changeplan.Refused: mark("Not possible"),
+	},
+	changeplan.IsApplied: {
+		changeplan.Created: mark("Was created"), changeplan.Updated: mark("Changed"),
+		changeplan.Unchanged: mark("Unchanged"), changeplan.Refused: mark("Refused"),
+	},
+	changeplan.IsUndone: {
+		changeplan.Created: mark("Deleted again"), changeplan.Updated: mark("Put back"),
+		changeplan.Unchanged: mark("Unchanged"), changeplan.Refused: mark("Refused"),
+	},
+}
+
+// StateOf says what will happen to a row, what has happened, or that it was undone.
+func (p planPage) StateOf(row changeplan.Row, f formatter) string {
+	isOver := p.State == changeplan.Cancelled || p.State == changeplan.Undone
+	switch stage := cmp.Or(row.Stage, changeplan.IsPlanned); {
+	case !row.Writes():
+		return f.T(rowStates[stage][row.Action])
+	case row.Kept != nil && stage == changeplan.IsUndone:
+		return f.T("Kept")
+	case row.Kept != nil:
+		return f.T("Changed by others")
+	case stage == changeplan.IsPlanned && isOver:
+		return f.T("Not carried out")
+	default:
+		return f.T(rowStates[stage][row.Action])
+	}
+}
+
+// ActionText returns what an action is called in the state of the plan.
+func (p planPage) ActionText(action changeplan.Action, f formatter) string {
+	stage := changeplan.IsPlanned
+	switch p.State {
+	case changeplan.Applied:
+		stage = changeplan.IsApplied
+	case changeplan.Undone:
+		stage = changeplan.IsUndone
+	}
+	return f.T(rowStates[stage][action])
 }
 
 // read reads the rows of the page.
@@ -189,6 +274,12 @@ type change struct{ Field, Old, New string }
 func (f formatter) Changes(row changeplan.Row) (all []change) {
 	text := func(field string, value any) string {
 		text := f.planText(value)
+		if cents, err := money.ParseText(text); err == nil && slices.Contains(moneyFields, field) {
+			return f.Money(cents)
+		}
+		if field == "status" && text != "" {
+			return f.Word(text)
+		}
 		if at, err := time.Parse(time.RFC3339, text); err == nil && strings.HasSuffix(field, "_at") {
 			return f.Time(at)
 		}
@@ -206,6 +297,9 @@ func (f formatter) Changes(row changeplan.Row) (all []change) {
 	}
 	return all
 }
+
+// moneyFields are the amounts of products in plans.
+var moneyFields = []string{"price", "msrp", "cost"}
 
 func (f formatter) planText(value any) string {
 	switch v := value.(type) {

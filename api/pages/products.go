@@ -43,6 +43,8 @@ var fieldTexts = map[string]string{
 	"quantity":      mark("Enter a whole number from 0."),
 	"upc":           mark("Enter 8 to 14 digits."),
 	"bin_location":  mark("Enter at most 64 characters."),
+	"sku":           mark("Enter an SKU of 1 to 100 characters that no other product has."),
+	"description":   mark("Enter at most 65,535 characters."),
 	"tags":          mark("Enter at most 50 tags of at most 64 characters."),
 	"notes":         mark("Enter at most 1,000 characters."),
 }
@@ -55,6 +57,7 @@ func (f form) addProblems(u user, err error) error {
 	}
 	for field := range invalid {
 		field, _, _ = strings.Cut(field, "[")
+		field = strings.TrimSuffix(field, "_id")
 		f.Errors[field] = u.T(cmp.Or(fieldTexts[field], string(invalidOption)))
 	}
 	return nil
@@ -157,11 +160,39 @@ func (u user) adjust(ctx context.Context, id int64, request catalog.AdjustReques
 	return nil
 }
 
-// editPage is the page that changes a product.
+// editPage is the page that changes a product, or creates one.
 type editPage struct {
 	form
-	Product catalog.Product
-	Stored  url.Values // the values of the product, if they are not those that the form began with
+	Product    catalog.Product // with the id 0 if it is a new one
+	Stored     url.Values      // the values of the product, if they are not those that the form began with
+	References []referenceChoice
+	MaxImages  int
+}
+
+// editReferences are the parameters of productReferences that a form has: the category and the seller, and the warehouse
+// of a new product.
+const editReferences = 2
+
+// readReferences reads the fields for references, and sets their ids in the form.
+func (p *editPage) readReferences(ctx context.Context, u user) error {
+	of := productReferences[:editReferences]
+	if p.Product.ID == 0 {
+		of = productReferences
+	}
+	for _, reference := range of {
+		c, err := u.chooseReference(ctx, p.Values, reference.name, reference.kind)
+		if err != nil {
+			return err
+		}
+		if c.Error != "" {
+			p.Errors[reference.name] = c.Error
+		}
+		if p.Has(reference.name+"_name") && c.Typed == "" {
+			p.Set(reference.name, "")
+		}
+		p.References = append(p.References, c)
+	}
+	return nil
 }
 
 // Now returns the stored value of a field if it is not the submitted one.
@@ -169,14 +200,36 @@ func (p editPage) Now(field string) string {
 	if p.Stored == nil || p.Stored.Get(field) == p.Get(field) {
 		return ""
 	}
-	return cmp.Or(p.Stored.Get(field), "–")
+	value := p.Stored.Get(field)
+	switch {
+	case field == "category" && p.Product.CategoryName != nil:
+		value = *p.Product.CategoryName
+	case field == "seller" && p.Product.SellerName != nil:
+		value = *p.Product.SellerName
+	}
+	return cmp.Or(value, "–")
 }
+
+// maxDescription is the length in bytes of the longest description that a form can have, because browsers send three
+// bytes for many of them.
+const maxDescription = 12 << 10
 
 // productValues returns the fields of a product as its form has them. The form has a cost only for those who see it.
 func productValues(p catalog.Product, u user) url.Values {
 	v := url.Values{
 		"name": {p.Name}, "price": {p.Price.String()}, "status": {p.Status}, "tags": {strings.Join(p.Tags, ", ")},
-		"reorder_point": {""}, "upc": {""}, "bin_location": {""},
+		"reorder_point": {""}, "upc": {""}, "bin_location": {""}, "category": {""}, "seller": {""},
+	}
+	if p.CategoryID != nil {
+		v.Set("category", strconv.FormatInt(*p.CategoryID, 10))
+	}
+	if p.SellerID != nil {
+		v.Set("seller", strconv.FormatInt(*p.SellerID, 10))
+	}
+	if p.Description == nil {
+		v.Set("description", "")
+	} else if len(*p.Description) <= maxDescription {
+		v.Set("description", *p.Description)
 	}
 	if p.ReorderPoint != nil {
 		v.Set("reorder_point", strconv.FormatInt(int64(*p.ReorderPoint), 10))
@@ -210,12 +263,75 @@ func (p *Handler) showEdit(w http.ResponseWriter, r *http.Request, u user) error
 	values := productValues(product, u)
 	values.Set("version", versionOf(values))
 	values.Set("request", rand.Text())
-	return p.show(w, http.StatusOK, "product-edit", u, editPage{form: form{values, fieldErrors{}}, Product: product})
+	page := editPage{form: form{values, fieldErrors{}}, Product: product}
+	return p.showEditWith(w, r, u, http.StatusOK, page)
+}
+
+// showEditWith reads the choices of references unless the page has them.
+func (p *Handler) showEditWith(w http.ResponseWriter, r *http.Request, u user, status int, page editPage) error {
+	if page.References == nil {
+		if err := page.readReferences(r.Context(), u); err != nil {
+			return err
+		}
+	}
+	page.MaxImages = catalog.MaxImages
+	return p.show(w, status, "product-edit", u, page)
+}
+
+// showNewProduct shows the form for a new product.
+func (p *Handler) showNewProduct(w http.ResponseWriter, r *http.Request, u user) error {
+	values := url.Values{"request": {rand.Text()}, "status": {"active"}}
+	return p.showEditWith(w, r, u, http.StatusOK, editPage{form: form{values, fieldErrors{}}})
+}
+
+// createProduct stores a new product, once for a form that is sent twice.
+func (p *Handler) createProduct(w http.ResponseWriter, r *http.Request, u user) error {
+	page := editPage{form: submitted(r)}
+	if err := page.readReferences(r.Context(), u); err != nil {
+		return err
+	}
+	empty := productValues(catalog.Product{}, u)
+	empty.Set("sku", "")
+	empty.Set("quantity", "")
+	empty.Set("warehouse", "")
+	for field := range empty {
+		page.Set(field, canonical(field, strings.TrimSpace(page.Get(field))))
+	}
+	for _, field := range []string{"sku", "name", "price"} {
+		if page.Get(field) == "" {
+			page.Errors[field] = u.T(fieldTexts[field])
+		}
+	}
+	changes, fields := page.changes(u, empty)
+	if len(page.Errors) == 0 {
+		err := p.once(w, r, u, page.form, func(u user) (string, error) {
+			product, err := u.catalog().Create(r.Context(), u.member(), changes, nil)
+			if err != nil {
+				return "", err
+			}
+			entry := tenants.Entry{Action: "product.create", Target: product.SKU, Details: map[string]any{"fields": fields}}
+			err = u.db.Run(r.Context(), u.Tenant.ID, func(b *pgx.Batch) {
+				tenants.QueueAudit(b, u.Tenant.ID, p.by(r, u), entry)
+			})
+			return u.path("/products/" + strconv.FormatInt(product.ID, 10)), err
+		})
+		if err == nil {
+			return nil
+		}
+		if err := page.addProblems(u, err); err != nil {
+			return err
+		}
+	}
+	return p.showEditWith(w, r, u, http.StatusUnprocessableEntity, page)
 }
 
 // editProduct changes the fields of the form that are not as the product has them.
 func (p *Handler) editProduct(w http.ResponseWriter, r *http.Request, u user) error {
 	page := editPage{form: submitted(r)}
+	page.Product.ID = pathID(r)
+	if err := page.readReferences(r.Context(), u); err != nil {
+		return err
+	}
 	err := p.once(w, r, u, page.form, func(u user) (string, error) {
 		err := page.save(r.Context(), u, pathID(r), p.by(r, u))
 		if errors.Is(err, catalog.ErrPrecondition) { // it has changed since save read it, so its version is another one
@@ -231,8 +347,11 @@ func (p *Handler) editProduct(w http.ResponseWriter, r *http.Request, u user) er
 			return err
 		}
 	}
-	return p.show(w, http.StatusUnprocessableEntity, "product-edit", u, page)
+	return p.showEditWith(w, r, u, http.StatusUnprocessableEntity, page)
 }
+
+// newFields are fields that forms of earlier releases lack. They keep their values then.
+var newFields = []string{"category", "seller", "description"}
 
 // save changes a product and records it in the audit log. It returns errRefused with errors in the form, also if someone
 // else has changed the product since the form was shown.
@@ -242,6 +361,9 @@ func (p *editPage) save(ctx context.Context, u user, id int64, by tenancy.Actor)
 	}
 	stored := productValues(p.Product, u)
 	for field := range stored {
+		if !p.Has(field) && slices.Contains(newFields, field) {
+			p.Set(field, stored.Get(field))
+		}
 		p.Set(field, canonical(field, strings.TrimSpace(p.Get(field))))
 	}
 	version := versionOf(stored)
@@ -306,12 +428,34 @@ func (p editPage) changes(u user, stored url.Values) (c catalog.Changes, fields 
 			c.BinLocation = catalog.Field[string]{Set: true, Null: text == "", Value: text}
 		case "tags":
 			c.Tags = catalog.Value(splitTags(text))
+		case "description":
+			c.Description = catalog.Field[string]{Set: true, Null: text == "", Value: text}
+		case "category":
+			c.CategoryID, problem = referenceField(text)
+		case "seller":
+			c.SellerID, problem = referenceField(text)
+		case "sku":
+			c.SKU = catalog.Value(text)
+		case "warehouse":
+			c.WarehouseID, problem = referenceField(text)
+		case "quantity":
+			n, err := strconv.ParseInt(text, 10, 64)
+			c.Quantity, problem = catalog.Value(n), err != nil
 		}
 		if problem {
-			p.Errors[field] = u.T(fieldTexts[field])
+			p.Errors[field] = u.T(cmp.Or(fieldTexts[field], invalidOption))
 		}
 	}
 	return c, fields
+}
+
+// referenceField reads the id of a reference. An empty text is none.
+func referenceField(text string) (f catalog.Field[int64], problem bool) {
+	if text == "" {
+		return catalog.Field[int64]{Set: true, Null: true}, false
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	return catalog.Value(id), err != nil
 }
 
 // canonical returns a value as productValues writes it, so that 5 and 5.00 are the same price. It returns invalid ones
@@ -328,6 +472,8 @@ func canonical(field, text string) string {
 		}
 	case "tags":
 		return strings.Join(splitTags(text), ", ")
+	case "description": // browsers send other ends of lines
+		return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	}
 	return text
 }

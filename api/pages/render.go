@@ -49,13 +49,14 @@ func parseTemplates() map[string]func() *template.Template {
 }
 
 var functions = template.FuncMap{
-	"now":    func() string { return time.Now().UTC().Format(time.RFC3339) },
-	"set":    set,
-	"email":  withLineBreaks,
-	"title":  title,
-	"action": actionPhrase,
-	"preset": presetLabel,
-	"thumb":  thumb,
+	"now":     func() string { return time.Now().UTC().Format(time.RFC3339) },
+	"set":     set,
+	"email":   withLineBreaks,
+	"title":   title,
+	"action":  actionPhrase,
+	"preset":  presetLabel,
+	"thumb":   thumb,
+	"picture": picture,
 
 	"errorCount":  errorCount,
 	"changeTypes": func() []string { return feed.Types },

@@ -99,6 +99,14 @@ func samples() map[string][]any {
 		CategoryID: new(int64(3)), CategoryName: text, SellerID: new(int64(4)), SellerName: text, Tags: []string{hostile},
 		Images: []catalog.Image{{File: hostile + ".jpg", Width: 500}},
 	}
+	references := []referenceChoice{
+		{Name: "category", ID: 3, Typed: hostile, More: true, All: []catalog.Reference{{ID: 3, Name: hostile}},
+			Found: []catalog.Reference{{ID: 4, Name: hostile}}, Error: hostile},
+		{Name: "seller", ID: 3, All: []catalog.Reference{{ID: 3, Name: hostile}}},
+	}
+	chosen := selection{
+		IDs: []int64{7}, Total: 2, First: []catalog.Product{product}, Query: url.Values{"id": {"7"}, "search": {hostile}},
+	}
 	order := sales.StoredOrder{
 		Number: hostile, Channel: hostile, CustomerNumber: text, CustomerName: text, CustomerEmail: text, CancelledAt: &now,
 		Lines:   []sales.Line{{SKU: hostile, Name: hostile, ProductID: &id}, {}},
@@ -190,21 +198,27 @@ func samples() map[string][]any {
 		},
 		"overview": {overviewPage{Format: format, Empty: true}, overviewPage{Format: format}, overview},
 		"products": {
-			productsPage{}, productsPage{IsFiltered: true}, productsPage{IsLow: true},
+			productsPage{}, productsPage{IsFiltered: true}, productsPage{Stock: "low"},
 			productsPage{
-				Chips:  []filterChip{{"tag", hostile, hostile, "?tag=x"}},
-				Search: hostile, Status: hostile, Sort: hostile, Categories: []catalog.Reference{{Name: hostile}},
+				Chips:  []filterChip{{hostile, "?tag=x", true}},
+				Search: hostile, Status: hostile, Sort: hostile, References: references, Filters: url.Values{"search": {hostile}},
 				Products: []catalog.Product{product, {}}, Pager: pager{2, 3, 150, "?page=1", "?page=3", "?page=1", "?page=3", hostile},
 			},
 		},
 		"product": {productPage{}, productPage{
 			product, []catalog.WarehouseStock{{WarehouseName: hostile}},
-			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text, Member: text}, {}}, pager{}, months,
+			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text, Member: text}, {}},
+			[]catalog.LedgerStock{{WarehouseName: hostile}, {}}, pager{}, months,
 			monthsChart(7, months, format), stockForm{invalid, []catalog.Reference{{ID: 3, Name: hostile}}},
 		}},
 		"product-edit": {editPage{}, editPage{
-			invalid, product, url.Values{"name": {hostile}, "status": {"draft"}, "upc": {hostile}},
+			invalid, product, url.Values{"name": {hostile}, "status": {"draft"}, "upc": {hostile}}, references, 20,
 		}},
+		"product-change": {changePage{}, changePage{invalid, chosen, references[0]}},
+		"labels": {
+			labelsPage{}, labelsPage{selection: chosen, Error: hostile},
+			labelsPage{chosen, []label{labelOf(product), labelOf(catalog.Product{SKU: "A"})}, 2, make([]struct{}, 2), ""},
+		},
 		"orders": {
 			ordersPage{}, ordersPage{IsFiltered: true, Search: hostile},
 			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []orderRow{{order}, {}}},

@@ -1,6 +1,7 @@
 -- Searches the texts of products: the ids of one page, and the total. LIKE is not leakproof, so only a role that no
 -- policy restricts can use the index; it names the tenant itself and returns ids only.
 grant create on schema public to storeroom_search;
+grant select (quantity, reorder_point) on products to storeroom_search; -- search_products reads them, too
 set local role storeroom_search;
 create or replace function find_products(
     patterns text[], earlier_patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint,
@@ -16,7 +17,7 @@ declare
     direction  text := case when descending then 'desc' else 'asc' end;
     value      text;
 begin
-    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+    if sort <> all (array['created_at', 'name', 'sku', 'price', 'quantity']) or cardinality(patterns) = 0 then
         raise 'find_products: sort % of % patterns', sort, cardinality(patterns);
     end if;
     if exists (select from unfilled_texts u where u.tenant_id = tenant and u.kind = 'product' and u.first_id <= u.last_id) then
@@ -34,6 +35,13 @@ begin
     end loop;
     if narrow ? 'tag' then
         conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ->> 'stock' = 'low' then
+        conditions := conditions || ' and p.quantity <= p.reorder_point';
+    elsif narrow ->> 'stock' = 'out' then
+        conditions := conditions || ' and p.quantity = 0';
+    elsif narrow ? 'stock' then
+        raise 'find_products: stock %', narrow ->> 'stock';
     end if;
     if narrow ? 'from' then
         conditions := conditions || format(' and p.created_at >= %L', narrow ->> 'from');
@@ -55,7 +63,8 @@ begin
         select p.id, p.%1$I as key
           from public.product_texts t
          cross join lateral (
-               select id, status, category_id, seller_id, warehouse_id, tags, created_at, updated_at, name, sku, price
+               select id, status, category_id, seller_id, warehouse_id, tags, created_at, updated_at, name, sku, price,
+                      quantity, reorder_point
                  from public.products
                 where tenant_id = $1 and id = t.product_id and updated_at >= '-infinity' limit 1) p
          where %2$s

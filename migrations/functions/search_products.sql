@@ -14,7 +14,7 @@ declare
     direction  text := case when descending then 'desc' else 'asc' end;
     value      text;
 begin
-    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+    if sort <> all (array['created_at', 'name', 'sku', 'price', 'quantity']) or cardinality(patterns) = 0 then
         raise 'search_products: sort % of % patterns', sort, cardinality(patterns);
     end if;
     foreach value in array patterns loop
@@ -28,6 +28,13 @@ begin
     end loop;
     if narrow ? 'tag' then
         conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ->> 'stock' = 'low' then
+        conditions := conditions || ' and p.quantity <= p.reorder_point';
+    elsif narrow ->> 'stock' = 'out' then
+        conditions := conditions || ' and p.quantity = 0';
+    elsif narrow ? 'stock' then
+        raise 'search_products: stock %', narrow ->> 'stock';
     end if;
     if narrow ? 'from' then
         conditions := conditions || format(' and p.created_at + interval ''0'' >= %L', narrow ->> 'from');

@@ -119,6 +119,17 @@ func (p Plans) Rows(
 	return list, err
 }
 
+// stage returns how far the rows of a part are.
+func (p Plan) stage(part Part) Stage {
+	switch {
+	case part.Part < p.NextPart:
+		return IsApplied
+	case (p.State == Undoing || p.State == Undone) && part.Result != nil:
+		return IsUndone
+	}
+	return IsPlanned
+}
+
 func (p Plans) readRows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilter, list *paging.List[Row]) error {
 	plan, err := p.Find(ctx, tenant, id)
 	if err != nil {
@@ -153,7 +164,9 @@ func (p Plans) readRows(ctx context.Context, tenant tenancy.ID, id int64, f RowF
 		if err != nil {
 			return err
 		}
+		stage := plan.stage(part)
 		for _, row := range rows {
+			row.Stage = stage
 			switch {
 			case !f.selects(row) || len(list.Items) == want:
 			case skip > 0:

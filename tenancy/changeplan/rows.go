@@ -43,7 +43,18 @@ type Row struct {
 	Unread    []string      `json:",omitempty"`
 	ProductID int64         `json:",omitempty"` // of a product that exists, if its fields are compared
 	Kept      *tenancy.Kept `json:"-"`          // why the row was not applied or undone
+	Stage     Stage         `json:"-"`
 }
+
+// Stage is how far a row of Plans.Rows is.
+type Stage string
+
+// The stages of a row.
+const (
+	IsPlanned Stage = "planned"
+	IsApplied Stage = "applied"
+	IsUndone  Stage = "undone"
+)
 
 // FileRow is one row of a file.
 type FileRow struct {

@@ -85,6 +85,20 @@ if (upload) {
   });
 }
 
+// A box chooses all products of a page.
+const pickAll = document.querySelector("[data-pick-all]");
+if (pickAll) {
+  pickAll.hidden = false;
+  pickAll.addEventListener("change", (event) => {
+    for (const box of pickAll.closest("form").querySelectorAll("input[name=id]")) box.checked = event.target.checked;
+  });
+}
+const print = document.querySelector("[data-print]");
+if (print) {
+  print.hidden = false;
+  print.addEventListener("click", () => window.print());
+}
+
 // The keys of the page Keyboard. A field, an open dialog and a key of the browser come first.
 let previous = "";
 addEventListener("keydown", (event) => {
