@@ -137,6 +137,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 			).Draw(t, "metrics"),
 			Channels:    rapid.SliceOfN(rapid.SampledFrom([]string{"pos", "web", "never"}), 0, 2).Draw(t, "channels"),
 			CategoryIDs: rapid.SliceOfN(rapid.SampledFrom(append(categories, 0)), 0, 3).Draw(t, "categories"),
+			Compare:     rapid.SampledFrom(comparisons).Draw(t, "compare"),
 			Explain:     rapid.Bool().Draw(t, "explain"),
 		}
 		same(t, s, (*reports.Store).Custom, q)

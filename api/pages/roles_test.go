@@ -98,7 +98,7 @@ func TestNoRouteShowsWhatARoleMustNotSee(t *testing.T) {
 				} else if strings.Contains(path, "{id}") {
 					path = s.fill(t, r.pattern, "")
 				}
-				if strings.Contains(path, "/overview") {
+				if strings.Contains(path, "/overview") || strings.Contains(path, "/reports/") {
 					path += "?from=2026-03-01&to=2026-03-31"
 				}
 				got := s.do(t, call{path: path, cookie: cookie})

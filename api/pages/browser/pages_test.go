@@ -87,7 +87,7 @@ func (b *tab) checkViewports(name string) {
 // widest returns the elements that exceed the width.
 func (b *tab) widest(width int64) string {
 	return evaluate[string](b, fmt.Sprintf(`[...document.querySelectorAll("body *")]
-		.filter(e => e.getBoundingClientRect().right > %d && !e.closest(".chips, .segments"))
+		.filter(e => e.getBoundingClientRect().right > %d && !e.closest(".chips, .segments, .scroll"))
 		.map(e => e.outerHTML.slice(0, 100)).join(" | ")`, width))
 }
 
