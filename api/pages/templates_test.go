@@ -129,7 +129,7 @@ func samples() map[string][]any {
 	kinds := reportKinds()
 	reportOf := func(kind *reportKind) *reportPage {
 		return &reportPage{
-			rangeForm: rangeForm{Range: day, Kept: url.Values{}, IsOptional: true}, reportKind: kind, Format: format, By: "day",
+			rangeForm: rangeForm{Range: day, Kept: url.Values{}, IsOptional: true}, reportKind: kind, Format: format, By: "day", at: paging.Page{Number: 1, PerPage: 50},
 			Metrics: kind.figures, Shops: []sales.Channel{{Identifier: hostile, Label: hostile}}, Channels: []string{hostile},
 			Categories: []catalog.Reference{{ID: 3, Name: hostile}}, CategoryOf: []int64{3}, HasMore: true,
 		}
