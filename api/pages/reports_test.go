@@ -212,7 +212,7 @@ func TestRowsOfReportsAreSorted(t *testing.T) {
 		"sales?by=month&sort=unknown&": "Mar 2026", "customers?sort=last_order_at&": "Ada Byron",
 	} {
 		body := s.get(t, cookie, s.path("/reports/"+query+marchAndApril), http.StatusOK).body
-		if got := first.FindStringSubmatch(body); got == nil || got[1] != want {
+		if got := first.FindStringSubmatch(body); got == nil || strings.TrimSpace(got[1]) != want {
 			t.Errorf("the first row of %s is %q, want %s", query, got, want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestRowsOfReportsAreSorted(t *testing.T) {
 	many := s.get(t, cookie, s.path("/reports/sales?by=day&"+marchAndApril), http.StatusOK, "Page 1 of 2").body
 	next := s.get(t, cookie, s.path("/reports/sales"+link(t, many, "Next")), http.StatusOK, "Page 2 of 2").body
 	mustHave(t, plain(next), "30 Apr 2026", "Total 2 1,300.00 USD")
-	if strings.Contains(many, "30 Apr 2026</") {
+	if strings.Contains(many, "30 Apr 2026</a>") {
 		t.Error("the first page has the last day")
 	}
 }
