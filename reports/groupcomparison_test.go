@@ -127,3 +127,48 @@ func TestPeriodsOfASummaryAddUp(t *testing.T) {
 		}
 	}
 }
+
+// The products of a page are compared with what the same products sold, under whatever name and also if the catalog never
+// had them.
+func TestProductsAreComparedWithTheirOwnPast(t *testing.T) {
+	t.Parallel()
+	s, categories := busyShop(t, dbtest.New(t), "shop", "America/Havana")
+	for _, test := range []struct {
+		category *int64
+		by       string
+	}{{nil, "revenue"}, {nil, "margin"}, {&categories[0], "units"}} {
+		for _, compare := range reports.Comparisons {
+			q := reports.ProductsQuery{
+				Range: days("2024-12-10", "2025-02-10"), CategoryID: test.category, By: test.by, Compare: compare, Page: 1, PerPage: 9,
+			}
+			all := q
+			all.Range, all.Compare, all.PerPage = compare.Range(q.Range), "", 100
+			before := must(t, s.Products, s.Tenant, all)
+			want := map[string]reports.Sums{}
+			for _, row := range before.Rows {
+				want[fmt.Sprint(row.ProductID == nil, row.SKU)] = row.Sums
+			}
+			found := 0
+			for ; ; q.Page++ {
+				got := must(t, s.Products, s.Tenant, q)
+				if diff := cmp.Diff(before.Total, got.TotalBefore); diff != "" {
+					t.Errorf("%v by %s: the compared total (-want +got)\n%s", compare, test.by, diff)
+				}
+				for i, row := range got.Rows {
+					if diff := cmp.Diff(want[fmt.Sprint(row.ProductID == nil, row.SKU)], got.Before[i]); diff != "" {
+						t.Errorf("%v by %s, %s (-want +got)\n%s", compare, test.by, row.SKU, diff)
+					}
+					if got.Before[i].Units > 0 {
+						found++
+					}
+				}
+				if len(got.Rows) < q.PerPage {
+					break
+				}
+			}
+			if found < 3 {
+				t.Errorf("%v by %s: only %d products sold before", compare, test.by, found)
+			}
+		}
+	}
+}

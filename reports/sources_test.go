@@ -107,6 +107,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 			Range: r, By: rapid.SampledFrom([]string{"", "revenue", "units", "margin"}).Draw(t, "by"),
 			Ascending: rapid.Bool().Draw(t, "ascending"),
 			Page:      rapid.IntRange(1, 3).Draw(t, "page"), PerPage: rapid.IntRange(1, 10).Draw(t, "per page"),
+			Compare: rapid.SampledFrom(comparisons).Draw(t, "compare"),
 			Explain: true,
 		}
 		if rapid.Bool().Draw(t, "by category") {

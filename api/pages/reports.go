@@ -62,7 +62,7 @@ func reportKinds() []*reportKind {
 			},
 		},
 		{
-			Name: "products", Title: mark("Products"), hasCategory: true, hasNoCompare: true, sort: "-revenue", read: readProductSales,
+			Name: "products", Title: mark("Products"), hasCategory: true, sort: "-revenue", read: readProductSales,
 			figures: []string{
 				"units_sold", "units_returned", "revenue", "refunds", "net_revenue", "cost", "gross_profit", "margin_percent",
 			},
@@ -744,8 +744,12 @@ func readProductSales(ctx context.Context, p *Handler, u user, page *reportPage)
 	if err != nil {
 		return err
 	}
-	for _, row := range products.Rows {
+	page.setCompared(products.Compared)
+	for i, row := range products.Rows {
 		line := reportLine{label: row.Name, code: row.SKU, now: row.Sums}
+		if products.Before != nil {
+			line.before = products.Before[i]
+		}
 		if row.ProductID != nil {
 			selected := *page // the products of a category are those of its orders
 			selected.CategoryOf = nil
@@ -754,14 +758,18 @@ func readProductSales(ctx context.Context, p *Handler, u user, page *reportPage)
 		page.lines = append(page.lines, line)
 	}
 	page.Pager.Total = products.Count
-	page.setTotals(reportLine{label: u.T("Total"), now: products.Total})
+	page.setTotals(reportLine{label: u.T("Total"), now: products.Total, before: products.TotalBefore})
+	if page.Compare != "" {
+		page.Notes = append(page.Notes, u.T("Products without sales in this period are only in the total of the other one. "+
+			"The files have the figures of this period alone."))
+	}
 	page.IsEmpty = products.Count == 0
 	return nil
 }
 
 // productsQuery returns the query of the products without a page.
 func (p *reportPage) productsQuery() reports.ProductsQuery {
-	q := reports.ProductsQuery{Range: p.Range}
+	q := reports.ProductsQuery{Range: p.Range, Compare: p.Compare, Until: p.until}
 	q.By, q.Ascending = p.sortBy()
 	if len(p.CategoryOf) > 0 {
 		q.CategoryID = &p.CategoryOf[0]
