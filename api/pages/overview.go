@@ -114,6 +114,9 @@ func (f rangeForm) days() url.Values {
 	return url.Values{"period": {f.Period}}
 }
 
+// Days returns the URL parameters of the selected days.
+func (f rangeForm) Days() template.URL { return template.URL(f.days().Encode()) }
+
 // query returns the parameters of the page, without those that have their default.
 func (f rangeForm) query() url.Values {
 	v := f.days()

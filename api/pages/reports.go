@@ -24,7 +24,9 @@ import (
 
 const (
 	// maxChartBars limits the bars of the chart of a report, so that the page stays small.
-	maxChartBars = 120
+	maxChartBars = 62
+	// comparedPerPage is how many rows a report has on a page if each has three lines.
+	comparedPerPage = 25
 	// byName is the parameter that sorts a report by its first column, or by time.
 	byName = "name"
 )
@@ -182,6 +184,7 @@ func (p *Handler) newReport(r *http.Request, u user, kind *reportKind) (*reportP
 		at: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
 	}
 	if form.Compare != "" {
+		page.at.PerPage = comparedPerPage
 		page.until = compareUntil(selected, now, u.Format.zone)
 	}
 	if err := page.readFilters(r, u); err != nil {
@@ -630,12 +633,12 @@ func readSales(ctx context.Context, p *Handler, u user, page *reportPage) error 
 		return err
 	}
 	page.setCompared(summary.Compared)
-	for _, pair := range summary.PairPeriods(page.By) {
-		page.lines = append(page.lines, reportLine{
-			label: page.partLabel(page.By, pair.Range), order: pair.Key, href: page.ordersOf(pair.Range), now: pair.Now, before: pair.Before,
-		})
+	page.lines = page.linesOf(summary, page.By)
+	if len(page.lines) <= maxChartBars {
+		page.addChart("revenue", page.By, page.lines)
+	} else if by := commonParts(page.Range); by != page.By {
+		page.addChart("revenue", by, page.linesOf(summary, by))
 	}
-	page.addChart("revenue", page.By)
 	withPrevious := summary
 	withPrevious.Previous = cmp.Or(summary.Previous, &reports.Summary{})
 	page.Facts = tiles(withPrevious, u.Format)
@@ -644,6 +647,16 @@ func readSales(ctx context.Context, p *Handler, u user, page *reportPage) error 
 		page.lines = nil
 	}
 	return nil
+}
+
+// linesOf returns the lines of the days, weeks or months of a summary.
+func (p *reportPage) linesOf(summary reports.Summary, by string) (lines []reportLine) {
+	for _, pair := range summary.PairPeriods(by) {
+		lines = append(lines, reportLine{
+			label: p.partLabel(by, pair.Range), order: pair.Key, href: p.ordersOf(pair.Range), now: pair.Now, before: pair.Before,
+		})
+	}
+	return lines
 }
 
 // summaryQuery returns the query of the sales.
@@ -691,9 +704,9 @@ func (p *reportPage) ReportOf(name string, parameters ...string) string {
 	return "reports/" + name + "?" + v.Encode()
 }
 
-// addChart draws the lines, which are days, weeks or months.
-func (p *reportPage) addChart(name, by string) {
-	if len(p.lines) < 2 || len(p.lines) > maxChartBars {
+// addChart draws lines, which are days, weeks or months.
+func (p *reportPage) addChart(name, by string, lines []reportLine) {
+	if len(lines) < 2 || len(lines) > maxChartBars {
 		return
 	}
 	f, label := p.Format, p.Format.Column(columnName(name))
@@ -707,7 +720,7 @@ func (p *reportPage) addChart(name, by string) {
 	default:
 		p.Chart.Title = f.T("%s by month", label)
 	}
-	p.Chart.Description = f.T("A chart of the figures in the table.")
+	p.Chart.Description = f.T("A bar for each of them. The table and the files have the same figures.")
 	if unit == reports.Number {
 		p.Chart.Whole = true
 		p.Chart.Format = func(n float64) string { return f.Count(int64(n)) }
@@ -719,7 +732,7 @@ func (p *reportPage) addChart(name, by string) {
 		n, _ := value.Int64()
 		return new(float64(n))
 	}
-	for _, l := range p.lines {
+	for _, l := range lines {
 		now, before, _ := l.figure(name)
 		point := chart.Point{Label: l.label, Tip: l.label, Now: height(now)}
 		if now != nil {
@@ -829,7 +842,7 @@ func (p *reportPage) readCustom(ctx context.Context, h *Handler, u user, by stri
 		p.lines = []reportLine{line}
 	}
 	if isTime {
-		p.addChart(p.Metrics[0], by)
+		p.addChart(p.Metrics[0], by, p.lines)
 	}
 	p.setTotals(total)
 	if isTime && total.now.Empty() && total.before.Empty() {

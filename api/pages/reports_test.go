@@ -246,19 +246,31 @@ func TestFiguresAreCheckedInWords(t *testing.T) {
 	mustHave(t, s.mustGet(t, cookie, "/reports/check?from=2020-01-01&to=2020-01-31", "en"), "No sales in this period")
 }
 
-// A report keeps the limits of a page in a browser.
+// A report and its files are small, however many rows and figures it has.
 func TestReportsAreSmall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1")
 	cookie := s.mustVisitor(t, "rita", people.Accountant)
 	s.mustSellForFlows(t)
+	// Each day has orders and refunds of millions.
+	s.alter(t, `
+		insert into sales_rollups (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts,
+		                           tax, cost, refund_count, refunds, shipping, revenue_without_cost)
+		select $1, 1, day, 'pos', 0, 1234, 2345, 3456, 0, 123456789, 1234567, 12345678, 98765432, 12, 1234567, 123456, 0
+		  from generate_series(date '2015-01-01', date '2026-12-31', interval '1 day') day`, s.a.ID)
+	files := 0
+	for _, name := range []string{"settings.css", "settings.js", "icon.svg"} {
+		files += len(s.get(t, "", "/settings/static/"+name, http.StatusOK).body)
+	}
 	for _, query := range []string{
-		"sales?by=day&compare=previous_year&from=2016-01-01&to=2026-04-30", "sales?by=day&compare=previous_year&from=2026-01-01&to=2026-04-30",
-		"sales?compare=previous_year&from=2016-06-01&to=2026-04-30",
+		"by=day&from=2016-01-01&to=2026-04-30", "by=day&from=2026-01-01&to=2026-04-30", "by=day&from=2026-03-01&to=2026-04-30",
+		"by=month&from=2016-06-01&to=2026-04-30", "by=week&from=2025-01-01&to=2026-04-30",
 	} {
-		body := s.get(t, cookie, s.path("/reports/"+query), http.StatusOK).body
-		if len(body) > 80<<10 {
-			t.Errorf("%s has %d bytes", query, len(body))
+		for _, compare := range []string{"", "&compare=previous_year"} {
+			body := s.get(t, cookie, s.path("/reports/sales?"+query+compare), http.StatusOK, "Total").body
+			if weight := len(body) + files; weight > 100<<10 {
+				t.Errorf("%s and its files have %d bytes, want at most 100 KB", query+compare, weight)
+			}
 		}
 	}
 }

@@ -145,7 +145,7 @@ func samples() map[string][]any {
 			{label: hostile, code: hostile, href: "orders?number=" + hostile, now: sums}, {now: sums, before: sums, first: &now},
 		}
 		report.Metrics = append([]string{"revenue", firstColumn, shareColumn}, report.figures...)
-		report.addChart("revenue", "day")
+		report.addChart("revenue", "day", report.lines)
 		report.setTotals(reportLine{label: hostile, now: sums})
 		report.arrange(httptest.NewRequest("GET", "/?sort=-revenue", nil))
 	}
