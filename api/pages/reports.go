@@ -154,6 +154,7 @@ type reportCell struct {
 // reportLine is a row before it is sorted and formatted.
 type reportLine struct {
 	label, code, href string
+	short             string // of a day, a week or a month, on the axis
 	order             string // how the first column sorts
 	now, before       reports.Sums
 	share             *reports.Figure
@@ -653,7 +654,7 @@ func readSales(ctx context.Context, p *Handler, u user, page *reportPage) error 
 func (p *reportPage) linesOf(summary reports.Summary, by string) (lines []reportLine) {
 	for _, pair := range summary.PairPeriods(by) {
 		lines = append(lines, reportLine{
-			label: p.partLabel(by, pair.Range), order: pair.Key, href: p.ordersOf(pair.Range), now: pair.Now, before: pair.Before,
+			label: p.partLabel(by, pair.Range), short: p.axisLabel(by, pair.Range), order: pair.Key, href: p.ordersOf(pair.Range), now: pair.Now, before: pair.Before,
 		})
 	}
 	return lines
@@ -674,10 +675,19 @@ func (p *reportPage) partLabel(by string, r reports.Range) string {
 	case "month":
 		return f.Month(r.From)
 	case "week":
-		return f.ShortDay(r.From) + " – " + f.Day(r.To)
-	default:
-		return f.Day(r.From)
+		if !r.From.Equal(r.To) {
+			return f.ShortDay(r.From) + " – " + f.Day(r.To)
+		}
 	}
+	return p.Format.Day(r.From)
+}
+
+// axisLabel names a day, a week or a month in few letters.
+func (p *reportPage) axisLabel(by string, r reports.Range) string {
+	if by == "month" {
+		return p.Format.Month(r.From)
+	}
+	return p.Format.ShortDay(r.From)
 }
 
 // ordersOf returns the path of the orders of a range and of the selected shop, or "" if the list cannot select them.
@@ -734,7 +744,7 @@ func (p *reportPage) addChart(name, by string, lines []reportLine) {
 	}
 	for _, l := range lines {
 		now, before, _ := l.figure(name)
-		point := chart.Point{Label: l.label, Tip: l.label, Now: height(now)}
+		point := chart.Point{Label: l.short, Tip: l.label, Now: height(now)}
 		if now != nil {
 			point.Tip += ": " + f.valueText(*now, unit)
 		}
@@ -874,7 +884,7 @@ func (p *reportPage) groupLine(by string, pair reports.GroupPair) reportLine {
 		l.href = "products?seller=" + strconv.FormatInt(*pair.Now.ID, 10)
 	default:
 		days := partOf(by, pair.Now.Key, p.Range)
-		l.label, l.order, l.href = p.partLabel(by, days), pair.Now.Key, p.ordersOf(days)
+		l.label, l.short, l.order, l.href = p.partLabel(by, days), p.axisLabel(by, days), pair.Now.Key, p.ordersOf(days)
 		return l
 	}
 	l.order = strings.ToLower(l.label)
