@@ -671,7 +671,8 @@ func (p *reportPage) summaryQuery() reports.SummaryQuery {
 
 // partLabel names a day, a week or a month.
 func (p *reportPage) partLabel(by string, r reports.Range) string {
-	switch f := p.Format; by {
+	f := p.Format
+	switch by {
 	case "month":
 		return f.Month(r.From)
 	case "week":
@@ -679,7 +680,7 @@ func (p *reportPage) partLabel(by string, r reports.Range) string {
 			return f.ShortDay(r.From) + " – " + f.Day(r.To)
 		}
 	}
-	return p.Format.Day(r.From)
+	return f.Day(r.From)
 }
 
 // axisLabel names a day, a week or a month in few letters.
