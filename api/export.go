@@ -105,6 +105,18 @@ func (s *Server) sendSheet(
 	return file.stream(stateOf(r), func(to io.Writer) error { return export.CSV(to, sheet(r.Context())) })
 }
 
+// sendReportSheet sends a report as CSV or XLSX. It is read at once, not at the speed of the client.
+func (s *Server) sendReportSheet(
+	w http.ResponseWriter, r *http.Request, name, format string, sheet func(context.Context) export.Sheet,
+) error {
+	if format == xlsxFormat || r.Method == http.MethodHead {
+		return s.sendSheet(w, r, name, format, sheet)
+	}
+	return s.newDownload(w, name, format).readAhead(r, func(ctx context.Context, to io.Writer) error {
+		return export.CSV(to, sheet(ctx))
+	})
+}
+
 func (s *Server) productsList(r *http.Request, q *query) (listFile, error) {
 	f, err := q.filter(r)
 	return newListFile(func(ctx context.Context, write func(catalog.Product) error) error {

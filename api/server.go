@@ -436,7 +436,8 @@ func (s *Server) mountSettings(o pages.Options) {
 	o.SignedIn = func(r *http.Request, tenant tenancy.ID) { stateOf(r).tenant = tenant }
 	o.DB, o.Reports, o.Plans, o.Webhooks, o.Limiter = s.DB, s.Reports, s.Plans, s.Webhooks, s.Limiter
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
-	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive
+	o.Send, o.SendReport = s.sendSheet, s.sendReportSheet
+	o.SendCustomer, o.SendArchive = s.sendCustomer, s.sendArchive
 	o.AddPicture = s.addPicture
 	s.pages = pages.New(o)
 	s.mux.HandleFunc("/settings", s.serveSettings)

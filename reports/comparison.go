@@ -166,3 +166,43 @@ func (s Summary) PairDays() []DayPair {
 	}
 	return pairs
 }
+
+// PeriodPair is a day, a week or a month of a range with the days that it is compared with.
+type PeriodPair struct {
+	Key         string // the day, the Monday of the week, or YYYY-MM
+	Range              // its days in the range
+	Compared    Range  // zero without a comparison
+	Now, Before Sums
+}
+
+// PairPeriods adds up the days of the summary by day, week or month. All days of the compared range belong to one week or
+// month, so that their sums are those of the range; a day is paired as in PairDays.
+func (s Summary) PairPeriods(by string) []PeriodPair {
+	days, periods := s.PairDays(), s.Range.periods(by)
+	pairs := make([]PeriodPair, len(periods))
+	for i, r := range s.Range.partsOf(periods) {
+		pairs[i] = PeriodPair{Key: periods[i].key, Range: r}
+		for _, day := range days[s.Range.position(r.From) : s.Range.position(r.To)+1] {
+			pairs[i].Now.Add(day.Now.Sums)
+		}
+	}
+	if s.Previous == nil {
+		return pairs
+	}
+	for i, compared := range s.Compare.periods(s.Range, periods) {
+		if pairs[i].Compared = compared; by == "day" {
+			day := s.Compare.Day(s.Range, pairs[i].From)
+			pairs[i].Compared, pairs[i].Before = Range{day, day}, days[i].Before.Sums
+			continue
+		}
+		for day := s.Previous.Range.position(compared.From); day <= s.Previous.Range.position(compared.To); day++ {
+			pairs[i].Before.Add(s.Previous.Days[day].Sums)
+		}
+	}
+	return pairs
+}
+
+// periods returns the days that consecutive periods of r are compared with: all days of the compared range.
+func (c Comparison) periods(r Range, periods []period) []Range {
+	return c.Range(r).partsFrom(len(periods), func(i int) time.Time { return c.Day(r, periods[i].firstDay) })
+}

@@ -38,6 +38,7 @@ type ProductLists struct {
 	Best      []ProductSums   // sold, with the highest net revenue, which is not negative
 	Declining []ProductChange // with the largest fall of revenue
 	Low       []LowProduct    // that run out first
+	Out       int64           // products without stock in any warehouse, with a reorder point or without
 }
 
 // ProductChange is a product with its revenue in two ranges. ProductID is as in ProductSums.
@@ -94,11 +95,13 @@ func (s *Store) computeOverview(ctx context.Context, t tenants.Tenant, q Overvie
 	var scan *listScan
 	var best []productRow
 	var states []overviewState
+	var out []outOfStockRow
 	customers := s.customerCounts(now)
 	zone, err := s.run(ctx, t, db.CustomPlan, reportTimeout, func(b batch) {
 		queueOverviewState(b.Batch, t.ID, nil, &states)
 		summary.queue(b)
 		customers.queue(b)
+		db.QueueRows(b.Batch, &out, unindent(outOfStockSQL), b.tenant)
 		scan = newListScan(now, before, q.Limit)
 		scan.queue(b)
 	}, func(b batch) {
@@ -114,7 +117,7 @@ func (s *Store) computeOverview(ctx context.Context, t tenants.Tenant, q Overvie
 	if err != nil {
 		return Overview{}, fmt.Errorf("read the overview: %w", err)
 	}
-	o.Summary = summary.summary(zone)
+	o.Summary, o.Out = summary.summary(zone), out[0].Out
 	counts, _ := customers.result()
 	o.Customers = Customers{
 		Zone: zone, Customers: counts.Customers, New: counts.New, Guests: Sums{Orders: counts.Guests.Orders},
@@ -222,6 +225,21 @@ func (b batch) queueDeclines(now, before Range, soldIDs []int64, limit int, prod
 	})
 	db.QueueRows(b.Batch, products, sql, args...)
 }
+
+type outOfStockRow struct{ Out int64 }
+
+// outOfStockSQL reads the narrow rows of stock instead of those of products. A product may have none of them.
+const outOfStockSQL = `
+		select (
+		       select coalesce(sum(count), 0)::bigint
+		         from product_counts
+		        where tenant_id = $1) - (
+		       select count(*)
+		         from (
+		              select product_id
+		                from stock
+		               where tenant_id = $1 and quantity > 0
+		               group by product_id) p) as out`
 
 const lowQuantitiesSQL = `
 		select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')

@@ -82,6 +82,9 @@ func TestLowProducts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if found.Out != 2 {
+			t.Errorf("%d products are out of stock, want those with 0", found.Out)
+		}
 		for _, p := range found.Low {
 			left := "never"
 			if d := p.DaysLeft(march.Days()); d != nil {

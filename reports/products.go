@@ -23,7 +23,10 @@ type ProductsQuery struct {
 	Ascending  bool
 	Page       int
 	PerPage    int
+	Compare    Comparison // of the products of the page; WalkProducts does not compare
+	Until      time.Time  // like SummaryQuery.Until
 	Explain    bool
+	until      time.Time // of the last day of the range, only sales before it count; zero for the whole day
 }
 
 // ProductSums are the sales of a product. ProductID is nil if the SKU was never in
@@ -42,6 +45,11 @@ type Products struct {
 	Rows  []ProductSums
 	Count int64 // of all pages
 	Total Sums  // of the products of all pages; Orders and RefundCount are 0, because they do not add up
+	// Before are the sums of each row in the compared range, and TotalBefore those of all products that were sold or
+	// refunded in it. They are zero without Compare.
+	Before      []Sums
+	TotalBefore Sums
+	Compared    Compared // zero without Compare
 	// ChangedAt is like Summary.ChangedAt.
 	ChangedAt *time.Time
 	Explain   *Explain
@@ -63,8 +71,12 @@ func (s *Store) Products(ctx context.Context, t tenants.Tenant, q ProductsQuery)
 	var changedAt []changedAtRow
 	var unfiltered unfilteredSums
 	var scan *pageScan
+	compared := productComparison{query: q}
 	first := func(b batch) {
 		b.queueChangedAt(q.Range, &changedAt)
+		if q.Compare != "" {
+			compared.queue(b)
+		}
 		if q.CategoryID == nil || q.Explain {
 			b.queueGroups(total, &totalRows)
 		}
@@ -85,6 +97,9 @@ func (s *Store) Products(ctx context.Context, t tenants.Tenant, q ProductsQuery)
 			b.queueProducts(q, soldIDs, offset(q.Page, q.PerPage)-skipped, &rows)
 		})
 	}
+	if q.Compare != "" {
+		queues = append(queues, func(b batch) { compared.queueSoldIDs(b, rows[1:]) }, compared.queueProducts)
+	}
 	zone, err := s.run(ctx, t, db.CustomPlan, reportTimeout, queues...)
 	if err != nil {
 		return Products{}, fmt.Errorf("read sales by product: %w", err)
@@ -99,10 +114,99 @@ func (s *Store) Products(ctx context.Context, t tenants.Tenant, q ProductsQuery)
 	for _, row := range rows[1:] {
 		products.Rows = append(products.Rows, row.ProductSums)
 	}
+	if q.Compare != "" {
+		compared.addTo(&products)
+	}
 	if q.Explain {
 		products.Explain = products.explain(unfiltered.leftOut(total, totalRows[0].Sums))
 	}
 	return products, nil
+}
+
+// productComparison reads what the products of a page sold in the compared range: all rows in sold_products of these
+// products, and then their sums.
+type productComparison struct {
+	query     ProductsQuery
+	until     time.Time
+	total     []groupRow
+	firstDays []firstDayRow
+	soldIDs   []soldIDRow
+	rows      []productRow
+}
+
+type soldIDRow struct{ ID int64 }
+
+const soldIDsOfProductsSQL = `
+		select id
+		  from sold_products
+		 where tenant_id = $1
+		   and product_id = any ({products})
+		   {and_category}
+		 union all
+		select id
+		  from sold_products
+		 where tenant_id = $1
+		   and sku = any ({skus})
+		   and product_id is null
+		   {and_category}`
+
+func (c *productComparison) queue(b batch) {
+	before := c.query.Compare.Range(c.query.Range)
+	c.until = b.until(c.query.Range, before, c.query.Until)
+	b.queueGroups(groupQuery{Range: before, categories: c.query.categories(), until: c.until}, &c.total)
+	b.queueFirstDay(&c.firstDays)
+}
+
+func (c *productComparison) queueSoldIDs(b batch, page []productRow) {
+	ids, skus := []int64{}, []string{}
+	for _, row := range page {
+		if row.ProductID != nil {
+			ids = append(ids, *row.ProductID)
+		} else {
+			skus = append(skus, row.SKU)
+		}
+	}
+	args := arguments{b.tenant}
+	fragments := map[string]string{"products": args.add(ids), "skus": args.add(skus)}
+	if c.query.CategoryID != nil {
+		fragments["and_category"] = "and category_id = " + args.add(*c.query.CategoryID)
+	}
+	db.QueueRows(b.Batch, &c.soldIDs, fill(soldIDsOfProductsSQL, fragments), args...)
+}
+
+func (c *productComparison) queueProducts(b batch) {
+	soldIDs := []int64{}
+	for _, row := range c.soldIDs {
+		soldIDs = append(soldIDs, row.ID)
+	}
+	q := ProductsQuery{Range: c.query.Compare.Range(c.query.Range), PerPage: c.query.PerPage, until: c.until}
+	b.queueProducts(q, soldIDs, 0, &c.rows)
+}
+
+// productKey identifies a product by its id or, if the catalog never had it, by its SKU.
+type productKey struct {
+	id  int64
+	sku string
+}
+
+func (p ProductSums) key() productKey {
+	if p.ProductID == nil {
+		return productKey{sku: p.SKU}
+	}
+	return productKey{id: *p.ProductID}
+}
+
+func (c *productComparison) addTo(products *Products) {
+	before := map[productKey]Sums{}
+	for _, row := range c.rows[1:] {
+		before[row.key()] = row.Sums
+	}
+	for _, row := range products.Rows {
+		products.Before = append(products.Before, before[row.key()])
+	}
+	products.TotalBefore = addUp(c.total)
+	products.TotalBefore.Orders, products.TotalBefore.RefundCount = 0, 0
+	products.Compared = newCompared(c.query.Compare.Range(c.query.Range), c.firstDays, c.until)
 }
 
 // queueProducts adds a query for a page of the products with these rows in sold_products, or
@@ -267,7 +371,7 @@ const marginSQL = `
 
 func (b batch) productFragments(q ProductsQuery, soldIDs []int64, args *arguments) map[string]string {
 	sales := groupQuery{
-		Range: q.Range, key: product, categories: q.categories(), soldIDs: soldIDs, eachLine: !q.Explain,
+		Range: q.Range, key: product, categories: q.categories(), soldIDs: soldIDs, eachLine: !q.Explain, until: q.until,
 	}
 	totals := totals
 	if sales.eachLine {

@@ -43,6 +43,26 @@ func (r Range) periods(by string) []period {
 	return all
 }
 
+// partsOf returns the days of consecutive periods.
+func (r Range) partsOf(periods []period) []Range {
+	return r.partsFrom(len(periods), func(i int) time.Time { return periods[i].firstDay })
+}
+
+// partsFrom divides the range into n parts, given by their first days.
+func (r Range) partsFrom(n int, firstDay func(int) time.Time) []Range {
+	parts := make([]Range, n)
+	for i := range parts {
+		parts[i] = Range{firstDay(i), r.To}
+		if i > 0 {
+			parts[i-1].To = parts[i].From.AddDate(0, 0, -1)
+		}
+	}
+	return parts
+}
+
+// position returns how many days of the range are before a day.
+func (r Range) position(day time.Time) int { return Range{r.From, day}.Days() - 1 }
+
 func firstOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }

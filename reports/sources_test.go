@@ -107,6 +107,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 			Range: r, By: rapid.SampledFrom([]string{"", "revenue", "units", "margin"}).Draw(t, "by"),
 			Ascending: rapid.Bool().Draw(t, "ascending"),
 			Page:      rapid.IntRange(1, 3).Draw(t, "page"), PerPage: rapid.IntRange(1, 10).Draw(t, "per page"),
+			Compare: rapid.SampledFrom(comparisons).Draw(t, "compare"),
 			Explain: true,
 		}
 		if rapid.Bool().Draw(t, "by category") {
@@ -137,6 +138,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 			).Draw(t, "metrics"),
 			Channels:    rapid.SliceOfN(rapid.SampledFrom([]string{"pos", "web", "never"}), 0, 2).Draw(t, "channels"),
 			CategoryIDs: rapid.SliceOfN(rapid.SampledFrom(append(categories, 0)), 0, 3).Draw(t, "categories"),
+			Compare:     rapid.SampledFrom(comparisons).Draw(t, "compare"),
 			Explain:     rapid.Bool().Draw(t, "explain"),
 		}
 		same(t, s, (*reports.Store).Custom, q)

@@ -38,6 +38,8 @@ var sqlReports = []sqlReport{
 		reports.ChannelsQuery{Range: monthsAndBefore, Explain: true})},
 	{"products", dbtest.Reads(2900, "packed_sums_pkey"), sending((*reports.Store).Products,
 		reports.ProductsQuery{Range: monthsAndBefore, Page: 2, PerPage: 25})},
+	{"products_compared", dbtest.Reads(6000, "packed_sums_pkey").Sorts(500), sending((*reports.Store).Products,
+		reports.ProductsQuery{Range: wholeMonths, Page: 1, PerPage: 25, Compare: reports.PreviousPeriod})},
 	{"products_of_category", dbtest.Reads(850, "sales_rollups_pkey"), sending((*reports.Store).Products,
 		reports.ProductsQuery{Range: wholeMonths, CategoryID: new(int64(3)), By: "margin", Page: 1, PerPage: 25})},
 	{"products_export_of_a_month", dbtest.Reads(1000, "sales_rollups_pkey").Sorts(300),

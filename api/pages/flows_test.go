@@ -12,6 +12,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -84,6 +85,13 @@ func TestFiguresLeadToTheirOrders(t *testing.T) {
 			if strings.Contains(orders, " "+number+" ") {
 				t.Errorf("%s leads to %s, which has %s", test.name, to, number)
 			}
+		}
+	}
+	for text, report := range map[string]string{
+		"All sold products": "/reports/products", "Report by shop": "/reports/shops", "Report by customer": "/reports/customers",
+	} {
+		if to := link(t, overview, text); !strings.HasPrefix(to, s.path(report)+"?") || !strings.Contains(to, "from=2026-03-01&to=2026-03-31") {
+			t.Errorf("%s leads to %s", text, to)
 		}
 	}
 	if bar := link(t, overview, `<rect class="tip"[^>]*><title>2 Mar`); !strings.Contains(bar, "from=2026-03-02&status=placed&to=2026-03-02") {
@@ -220,4 +228,28 @@ func TestWorkbooksHaveNamesOfTheLanguage(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestAShopWithoutStockIsToldSo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1")
+	cookie := s.mustVisitor(t, "vera", people.Viewer)
+	for i, quantity := range []int64{0, 0, 4} {
+		change := catalog.Changes{
+			SKU: catalog.Value(fmt.Sprint("P", i)), Name: catalog.Value("Lamp"), Price: catalog.Value(money.Cents(1000)),
+			Quantity: catalog.Value(quantity),
+		}
+		if _, err := catalog.New(s.Database.DB).Create(t.Context(), catalog.Actor{Tenant: s.a.ID}, change, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.mustSell(t, sale("A1", "2026-03-02", 150_00, nil))
+	const march = "/overview?from=2026-03-01&to=2026-03-31"
+	page := s.mustGet(t, cookie, march, "en")
+	mustHave(t, page, "Out of stock: 2 ", "No product is at its reorder point.")
+	if strings.Contains(page, "Low: ") {
+		t.Error("products without a reorder point are low")
+	}
+	s.alter(t, `update products set reorder_point = 5 where tenant_id = $1 and quantity = 4`, s.a.ID)
+	mustHave(t, s.mustGet(t, cookie, march+"&compare=previous_period", "en"), "Out of stock: 2 · Low: 1 →")
 }

@@ -117,17 +117,23 @@ func filterDay(r *http.Request, name string, zone *time.Location, days int) time
 	return tenancy.StartOfDay(day.AddDate(0, 0, days), zone)
 }
 
+// nameColumns are the columns of lists with names and e-mail addresses of customers.
+var nameColumns = map[string][2]string{
+	"orders": {"customer_name", "customer_email"}, "report_customers": {"name", "email"},
+}
+
 // leftOut returns the columns of a list that files for the user leave out, and what these are, in words of file names.
 func (u user) leftOut(list string) (columns []string, what string) {
 	if !u.Can(people.ReadCosts) && slices.Contains([]string{"products", "orders", "order_items"}, list) {
 		columns, what = []string{"cost", "cost_total", "unit_cost"}, "_costs"
 	}
+	names, hasNames := nameColumns[list]
 	switch {
-	case list != "orders":
+	case !hasNames:
 	case !u.Can(people.DownloadNames):
-		return append(columns, "customer_name", "customer_email"), what + "_names_emails"
+		return append(columns, names[0], names[1]), what + "_names_emails"
 	case !u.Can(people.ReadEmails):
-		return append(columns, "customer_email"), what + "_emails"
+		return append(columns, names[1]), what + "_emails"
 	}
 	return columns, what
 }

@@ -64,6 +64,25 @@ var storedPassword = sync.OnceValues(func() (parameters string, verifier []byte)
 	return "$argon2id$v=19$m=8,t=1,p=1$" + base64.RawStdEncoding.EncodeToString(salt), sum[:]
 })
 
+// sendSheet sends a sheet as the server does.
+func sendSheet(
+	w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet,
+) error {
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
+	if format == "csv" {
+		return export.CSV(w, list(r.Context()))
+	}
+	file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
+		return []export.Sheet{list(ctx)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.Copy(w, file.Reader())
+	return err
+}
+
 // newSite returns the pages at a base URL.
 func newSite(t testing.TB, base string) *site {
 	t.Helper()
@@ -97,23 +116,7 @@ func newSite(t testing.TB, base string) *site {
 		Network:  func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		SignedIn: func(*http.Request, tenancy.ID) {},
 		Decided:  func(*http.Request, ratelimit.Decision) {},
-		Send: func(
-			w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet,
-		) error {
-			w.Header().Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
-			if format == "csv" {
-				return export.CSV(w, list(r.Context()))
-			}
-			file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
-				return []export.Sheet{list(ctx)}, nil
-			})
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			_, err = io.Copy(w, file.Reader())
-			return err
-		},
+		Send:     sendSheet, SendReport: sendSheet,
 		SendCustomer: func(
 			w http.ResponseWriter, r *http.Request, _ *db.DB, tenant tenancy.ID, id string, _ tenancy.Actor,
 		) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,10 +33,15 @@ const (
 type rangeForm struct {
 	Period   string // a preset, or "custom"
 	From, To string
+	Range    reports.Range // the selected days
 	Compare  reports.Comparison
 	Channel  string // "" for all
 	Running  bool   // the chart shows the running total
 	Errors   fieldErrors
+	// Kept are the other parameters of the page. With IsOptional it can be without a comparison, and with IsAlone it has
+	// none.
+	Kept                url.Values
+	IsOptional, IsAlone bool
 }
 
 // readRange reads the period picker. Days win over a preset that has other days. Without valid values it selects
@@ -53,6 +59,7 @@ func readRange(r *http.Request, f formatter, today time.Time) (rangeForm, report
 		form.Period = "this_month"
 	}
 	preset := reports.Preset(form.Period, today)
+	form.Range = preset
 	first, last := preset.From.Format(time.DateOnly), preset.To.Format(time.DateOnly)
 	if form.From == "" && form.To == "" {
 		form.From, form.To = first, last
@@ -73,7 +80,7 @@ func readRange(r *http.Request, f formatter, today time.Time) (rangeForm, report
 	case chosen.Days() > reports.MaxDays:
 		form.Errors["to"] = f.T("Enter at most %s days.", strconv.Itoa(reports.MaxDays))
 	default:
-		form.Period = "custom"
+		form.Period, form.Range = "custom", chosen
 		return form, chosen
 	}
 	return form, preset
@@ -107,10 +114,16 @@ func (f rangeForm) days() url.Values {
 	return url.Values{"period": {f.Period}}
 }
 
+// Days returns the URL parameters of the selected days.
+func (f rangeForm) Days() template.URL { return template.URL(f.days().Encode()) }
+
 // query returns the parameters of the page, without those that have their default.
 func (f rangeForm) query() url.Values {
 	v := f.days()
-	v.Set("compare", string(f.Compare))
+	if f.Compare != "" {
+		v.Set("compare", string(f.Compare))
+	}
+	maps.Copy(v, f.Kept)
 	if f.Channel != "" {
 		v.Set("channel", f.Channel)
 	}
@@ -122,6 +135,22 @@ func (f rangeForm) query() url.Values {
 
 // Query returns the URL parameters of the page. A template would escape a string again.
 func (f rangeForm) Query() template.URL { return template.URL(f.query().Encode()) }
+
+// parameter is a field of a form that the person does not see.
+type parameter struct{ Name, Value string }
+
+// Hidden returns the parameters of the page for a form that has fields for some of them.
+func (f rangeForm) Hidden(fields ...string) (all []parameter) {
+	v := f.query()
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, value := range v[name] {
+			if !slices.Contains(fields, name) {
+				all = append(all, parameter{name, value})
+			}
+		}
+	}
+	return all
+}
 
 // With returns the URL parameters with another value of one of them. A period replaces chosen days.
 func (f rangeForm) With(name, value string) template.URL {
@@ -148,10 +177,10 @@ type tile struct {
 type overviewPage struct {
 	rangeForm
 	reports.ProductLists
-	Format        formatter
-	Range, Before reports.Range
-	Compared      reports.Compared
-	Sentence      string
+	Format   formatter
+	Before   reports.Range
+	Compared reports.Compared
+	Sentence string
 	// Tiles are the figures that everybody looks at, More the others.
 	Tiles, More []tile
 	Chart       chart.Chart
@@ -183,7 +212,7 @@ type channelRow struct {
 func (p *Handler) showOverview(w http.ResponseWriter, r *http.Request, u user) error {
 	now := time.Now()
 	form, selected := readRange(r, u.Format, tenancy.DayOf(now, u.Format.zone))
-	page := overviewPage{rangeForm: form, Format: u.Format, Range: selected}
+	page := overviewPage{rangeForm: form, Format: u.Format}
 	summary, err := page.read(r.Context(), p, u, compareUntil(selected, now, u.Format.zone))
 	if err != nil {
 		return err
@@ -193,21 +222,26 @@ func (p *Handler) showOverview(w http.ResponseWriter, r *http.Request, u user) e
 		return err
 	}
 	page.Shops = channels.Items
-	if page.Empty = summary.Total.Empty() && summary.Previous.Total.Empty(); page.Empty {
-		filter := sales.Filter{
-			Channel: form.Channel, Status: "placed", Order: paging.Order{Descending: true}, Page: paging.Page{Number: 1, PerPage: 1},
-		}
-		last, err := u.sales().List(r.Context(), u.Tenant.ID, filter)
-		if err != nil {
+	if summary.Total.Empty() {
+		if page.LastSale, err = u.lastSale(r.Context(), form.Channel); err != nil {
 			return err
 		}
-		for _, order := range last.Items {
-			page.LastSale = &order.PlacedAt
-		}
-		return p.show(w, http.StatusOK, "overview", u, page)
 	}
-	page.addFigures(summary, now)
+	if page.Empty = summary.Total.Empty() && summary.Previous.Total.Empty(); !page.Empty {
+		page.addFigures(summary, now)
+	}
 	return p.show(w, http.StatusOK, "overview", u, page)
+}
+
+// lastSale returns when the last order was placed that is not cancelled, in a shop or in any, or nil without one.
+func (u user) lastSale(ctx context.Context, channel string) (at *time.Time, err error) {
+	last, err := u.sales().List(ctx, u.Tenant.ID, sales.Filter{
+		Channel: channel, Status: "placed", Order: paging.Order{Descending: true}, Page: paging.Page{Number: 1, PerPage: 1},
+	})
+	for _, order := range last.Items {
+		at = &order.PlacedAt
+	}
+	return at, err
 }
 
 // read reads the figures. Those of one shop have no products and no customers.
@@ -317,6 +351,10 @@ const downloadTimeout = 30 * time.Second
 func (p *Handler) downloadOverview(w http.ResponseWriter, r *http.Request, u user) error {
 	now := time.Now()
 	form, selected := readRange(r, u.Format, tenancy.DayOf(now, u.Format.zone))
+	if len(form.Errors) > 0 { // the page says what is wrong
+		redirect(w, r, u.path("/overview?"+r.Form.Encode()))
+		return nil
+	}
 	file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
 		summary, err := p.Reports.On(u.db).Summary(ctx, *u.Tenant, reports.SummaryQuery{
 			Range: selected, Channel: form.Channel, Compare: form.Compare, Until: compareUntil(selected, now, u.Format.zone),
@@ -435,31 +473,29 @@ func (f formatter) figure(value reports.Figure, unit reports.Unit) (text, suffix
 	return f.Count(n), ""
 }
 
+// commonParts returns whether the figures of a range are those of its days, weeks or months.
+func commonParts(r reports.Range) string {
+	switch days := r.Days(); {
+	case days > 7*maxWeekBars:
+		return "month"
+	case days > maxDayBars:
+		return "week"
+	}
+	return "day"
+}
+
 // addCharts adds up the days of the summary by day, week or month, and draws them.
 func (o *overviewPage) addCharts(s reports.Summary) {
-	o.ByWhat = "day"
-	switch days := s.Range.Days(); {
-	case days > 7*maxWeekBars:
-		o.ByWhat = "month"
-	case days > maxDayBars:
-		o.ByWhat = "week"
-	}
-	for i, pair := range s.PairDays() {
-		day := s.Range.From.AddDate(0, 0, i)
-		label := o.Format.ShortDay(day)
+	o.ByWhat = commonParts(s.Range)
+	for _, pair := range s.PairPeriods(o.ByWhat) {
+		label := o.Format.ShortDay(pair.From)
 		switch o.ByWhat {
 		case "week":
-			label = o.Format.ShortDay(day.AddDate(0, 0, -(int(day.Weekday())+6)%7))
+			label = o.Format.ShortDay(pair.From.AddDate(0, 0, -(int(pair.From.Weekday())+6)%7))
 		case "month":
-			label = o.Format.Month(day)
+			label = o.Format.Month(pair.From)
 		}
-		if n := len(o.Rows); n == 0 || o.Rows[n-1].Label != label {
-			o.Rows = append(o.Rows, chartRow{Label: label, From: day})
-		}
-		row := &o.Rows[len(o.Rows)-1]
-		row.To = day
-		row.Now.Add(pair.Now.Sums)
-		row.Before.Add(pair.Before.Sums)
+		o.Rows = append(o.Rows, chartRow{Label: label, From: pair.From, To: pair.To, Now: pair.Now, Before: pair.Before})
 	}
 	for i, row := range o.Rows {
 		o.Rows[i].Orders = o.orders(reports.Range{From: row.From, To: row.To}, o.Channel, false)
@@ -501,21 +537,21 @@ func (o *overviewPage) newChart(total reports.Sums) chart.Chart {
 }
 
 // Common are the periods that the page shows first, with the selected one.
-func (o overviewPage) Common() []string {
+func (f rangeForm) Common() []string {
 	common := reports.Periods[:commonPeriods]
-	if i := slices.Index(reports.Periods, o.Period); i >= commonPeriods {
-		return append(slices.Clone(common), o.Period)
+	if i := slices.Index(reports.Periods, f.Period); i >= commonPeriods {
+		return append(slices.Clone(common), f.Period)
 	}
 	return common
 }
 
 // Others are the other periods.
-func (o overviewPage) Others() []string {
-	return slices.DeleteFunc(slices.Clone(reports.Periods[commonPeriods:]), func(p string) bool { return p == o.Period })
+func (f rangeForm) Others() []string {
+	return slices.DeleteFunc(slices.Clone(reports.Periods[commonPeriods:]), func(p string) bool { return p == f.Period })
 }
 
 // ComparedRange is the range that the period is compared with.
-func (o overviewPage) ComparedRange() reports.Range { return o.Compare.Range(o.Range) }
+func (f rangeForm) ComparedRange() reports.Range { return f.Compare.Range(f.Range) }
 
 // MonthOf returns the URL parameters of the page for the month of a sale.
 func (o overviewPage) MonthOf(at *time.Time) template.URL {

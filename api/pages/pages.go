@@ -74,6 +74,8 @@ type Options struct {
 	// Send sends a list as a file: csv or xlsx. It reads the list without holding a connection
 	// while the browser reads the file.
 	Send func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error
+	// SendReport is like Send for a report, which is read at once.
+	SendReport func(w http.ResponseWriter, r *http.Request, name, format string, sheet func(context.Context) export.Sheet) error
 	// SendCustomer sends all data about a customer as a JSON file, and adds the download to the audit log.
 	SendCustomer func(
 		w http.ResponseWriter, r *http.Request, d *db.DB, tenant tenancy.ID, id string, by tenancy.Actor) error
@@ -162,7 +164,14 @@ type route struct {
 
 func (p *Handler) routes() []route {
 	const t = "/settings/t/{slug}"
-	return []route{
+	var ofReports []route
+	for _, kind := range reportKinds() {
+		ofReports = append(ofReports,
+			route{"GET", t + "/reports/" + kind.Name, people.ReadReports, limits.Report, p.showReport(kind)},
+			route{"GET", t + "/reports/" + kind.Name + ".csv", people.ReadReports, limits.ReportExport, p.downloadReport(kind, "csv")},
+			route{"GET", t + "/reports/" + kind.Name + ".xlsx", people.ReadReports, limits.ReportExport, p.downloadReport(kind, "xlsx")})
+	}
+	return append(ofReports, []route{
 		{"GET", "/settings/static/*", public, limits.Page, p.static},
 		{"GET", "/settings", signedIn, limits.Page, p.home},
 		{"GET", "/settings/", signedIn, limits.Page, p.home},
@@ -180,6 +189,8 @@ func (p *Handler) routes() []route {
 		{"POST", t + "/confirm", people.Enter, limits.Page, p.confirm},
 		{"GET", t + "/overview", people.ReadReports, limits.Report, p.showOverview},
 		{"GET", t + "/overview.xlsx", people.ReadReports, limits.ReportExport, p.downloadOverview},
+		{"GET", t + "/reports", people.ReadReports, limits.Page, p.showReportsHome},
+		{"GET", t + "/reports/check", people.ReadReports, limits.Report, p.showCheck},
 		{"GET", t + "/products", people.ReadProducts, limits.Read, p.showProducts},
 		{"GET", t + "/products/new", people.WriteProducts, limits.Write, p.showNewProduct},
 		{"POST", t + "/products/new", people.WriteProducts, limits.Write, p.createProduct},
@@ -258,7 +269,7 @@ func (p *Handler) routes() []route {
 		{"POST", t + "/language", people.Enter, limits.Page, p.setLanguage},
 		{"GET", t + "/help", people.Enter, limits.Page, p.showHelp},
 		{"GET", t + "/start", people.ReadSettings, limits.Read, p.showStart},
-	}
+	}...)
 }
 
 // user is the signed-in user who sent a request, as a member of the tenant in the URL.
@@ -294,6 +305,7 @@ func (u user) sales() *sales.Store {
 const (
 	deadline       = 8 * time.Second // of a handler
 	bulkDeadline   = time.Minute
+	reportDeadline = 25 * time.Second // as that of the API
 	exportDeadline = 120 * time.Second
 	// ArchiveDeadline is the time for an archive, in which a browser may have to receive gigabytes of pictures.
 	ArchiveDeadline = time.Hour
@@ -308,6 +320,8 @@ func (p *Handler) serve(route route) http.HandlerFunc {
 	switch route.class {
 	case limits.Bulk:
 		limit = bulkDeadline
+	case limits.Report:
+		limit = reportDeadline
 	case limits.Export, limits.ReportExport:
 		limit = exportDeadline
 	case limits.Archive:

@@ -162,7 +162,7 @@ func (s *site) secretPath(t *testing.T, pattern, number string, product int64) s
 		path = strings.Replace(path, "{id}", fmt.Sprint(product), 1)
 	case strings.Contains(path, "{id}"):
 		return s.fill(t, pattern, rand.Text())
-	case strings.Contains(path, "/overview"):
+	case strings.Contains(path, "/overview"), strings.Contains(path, "/reports/"):
 		path += "?from=2026-03-01&to=2026-03-31"
 	}
 	return strings.Replace(path, "{slug}", s.a.Slug, 1)

@@ -22,6 +22,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
@@ -134,6 +135,32 @@ func samples() map[string][]any {
 	first := reports.Summary{Range: day, Compare: reports.PreviousPeriod, Days: make([]reports.DaySums, 1)}
 	first.Previous = &reports.Summary{Range: first.Compare.Range(day), Days: first.Days}
 	overview.addCharts(first)
+	kinds := reportKinds()
+	reportOf := func(kind *reportKind) *reportPage {
+		return &reportPage{
+			rangeForm: rangeForm{Range: day, Kept: url.Values{}, IsOptional: true}, reportKind: kind, Format: format, By: "day", at: paging.Page{Number: 1, PerPage: 50},
+			Metrics: kind.figures, Shops: []sales.Channel{{Identifier: hostile, Label: hostile}}, Channels: []string{hostile},
+			Categories: []catalog.Reference{{ID: 3, Name: hostile}}, CategoryOf: []int64{3}, HasMore: true,
+		}
+	}
+	emptyReport, invalidReport, fullReport, builder := reportOf(kinds[0]), reportOf(kinds[0]), reportOf(kinds[0]), reportOf(kinds[6])
+	emptyReport.IsEmpty, emptyReport.LastSale = true, &now
+	invalidReport.Errors = fieldErrors{"from": hostile, "to": hostile, "metrics": hostile}
+	for _, report := range []*reportPage{fullReport, builder} {
+		report.Compare, report.Compared, report.LeftOut = reports.PreviousYear, &reports.Compared{Comparable: true}, hostile
+		report.Buyers, report.Notes, report.Facts = &reports.Customers{Customers: 2}, []string{hostile}, overview.Tiles
+		report.lines = []reportLine{
+			{label: hostile, code: hostile, href: "orders?number=" + hostile, now: sums}, {now: sums, before: sums, first: &now},
+		}
+		report.Metrics = append([]string{"revenue", firstColumn, shareColumn}, report.figures...)
+		report.addChart("revenue", "day", report.lines)
+		report.setTotals(reportLine{label: hostile, now: sums})
+		report.arrange(httptest.NewRequest("GET", "/?sort=-revenue", nil))
+	}
+	builder.Errors = fieldErrors{}
+	checked := figuresCheck{Format: format, Kinds: fullReport.Kinds(), Differing: 1, Rows: []checkedFigure{
+		{Label: hostile, Value: "1", Unit: "USD", Differences: []string{hostile, hostile}, Calculation: "reports/sales?x=1"}, {},
+	}}
 	months := []reports.MonthSums{{Day: now, Sums: sums}}
 	file := imports.File{
 		Name: hostile, Format: "spreadsheet_orders", Sheet: hostile, Header: []string{hostile}, Unused: []string{hostile},
@@ -196,7 +223,9 @@ func samples() map[string][]any {
 				Pager: pager{2, 3, 150, "?page=1", "?page=3", "?page=1", "?page=3", hostile},
 			},
 		},
-		"overview": {overviewPage{Format: format, Empty: true}, overviewPage{Format: format}, overview},
+		"overview":     {overviewPage{Format: format, Empty: true}, overviewPage{Format: format}, overview},
+		"report":       {emptyReport, invalidReport, fullReport, builder},
+		"report-check": {figuresCheck{Format: format}, figuresCheck{Format: format, IsEmpty: true}, checked},
 		"products": {
 			productsPage{}, productsPage{IsFiltered: true}, productsPage{Stock: "low"},
 			productsPage{

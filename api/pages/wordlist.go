@@ -35,7 +35,7 @@ var wordTexts = map[string]string{
 	"this_week": mark("This week"), "last_week": mark("Last week"), "this_year": mark("This year"),
 	"last_year": mark("Last year"),
 	// Units of charts.
-	"day": mark("Day"), "week": mark("Week"), "month": mark("Month"),
+	"day": mark("Day"), "week": mark("Week"), "month": mark("Month"), "nothing": mark("Only the total"),
 	// Values of a plan.
 	"yes": mark("yes"), "no": mark("no"), "none": mark("none"),
 	// Makers of keys.

@@ -63,6 +63,72 @@ func changeColumns[T any](
 	return columns
 }
 
+// Periods returns a sales summary by day, week or month, with the figures of the compared days, and the changes. A figure
+// that is not known is empty.
+func Periods(s reports.Summary, by string) Sheet {
+	columns := []column[reports.PeriodPair]{{by, 12, func(p reports.PeriodPair) cell { return periodOf(p.Key) }}}
+	columns = appendFigures(columns, reports.Figures, s.Previous != nil, s.Compared.Comparable,
+		func(p reports.PeriodPair) (now, before reports.Sums) { return p.Now, p.Before })
+	return newSheet("Daily", columns, listRows(s.PairPeriods(by)))
+}
+
+// periodOf returns the cell of a day, of a week or of a month such as 2026-03.
+func periodOf(key string) cell {
+	if len(key) == len(time.DateOnly) {
+		return dayOf(key)
+	}
+	return textOf(key)
+}
+
+// Groups returns figures by group: with the key or the id of each group, and its label. Items without a category or a
+// seller have the label none. A figure that is not known is empty.
+func Groups(c reports.Custom, by string, figures []reports.Column, none string) Sheet {
+	var columns []column[reports.GroupPair]
+	switch by {
+	case "":
+	case "day", "week", "month":
+		columns = append(columns, column[reports.GroupPair]{by, 12, func(p reports.GroupPair) cell { return periodOf(p.Now.Key) }})
+	default:
+		columns = append(columns,
+			column[reports.GroupPair]{"group", 14, func(p reports.GroupPair) cell {
+				if p.Now.ID == nil {
+					return textOf(p.Now.Key)
+				}
+				return idOf(*p.Now.ID)
+			}},
+			column[reports.GroupPair]{"label", 30, func(p reports.GroupPair) cell {
+				if p.Now.ID == nil && p.Now.Key == "" {
+					return textOf(none)
+				}
+				return textOf(p.Now.Label)
+			}})
+	}
+	pairs := c.Pairs()
+	if by == "" {
+		pairs = []reports.GroupPair{{Now: reports.GroupSums{Sums: c.Total}}}
+		if c.Previous != nil {
+			pairs[0].Before.Sums = c.Previous.Total
+		}
+	}
+	columns = appendFigures(columns, figures, c.Previous != nil, c.Compared.Comparable,
+		func(p reports.GroupPair) (now, before reports.Sums) { return p.Now.Sums, p.Before.Sums })
+	return newSheet("Groups", columns, listRows(pairs))
+}
+
+// appendFigures appends figures and, if there is a comparison, those of the compared days and the changes.
+func appendFigures[T any](
+	columns []column[T], figures []reports.Column, compares, comparable bool, sums func(T) (now, before reports.Sums),
+) []column[T] {
+	columns = append(columns, metricColumns(figures, "", func(row T) reports.Sums {
+		now, _ := sums(row)
+		return now
+	})...)
+	if compares {
+		columns = append(columns, changeColumns(figures, comparable, sums)...)
+	}
+	return columns
+}
+
 // Summary returns the sheets Summary, Daily and Channels, and Comparison if the summary
 // has one.
 func Summary(s reports.Summary, currency string) []Sheet {

@@ -118,6 +118,12 @@ type Sheet struct {
 // Name returns the name of the sheet. In an archive, it is that of the file without .csv.
 func (s Sheet) Name() string { return s.name }
 
+// Titled returns the sheet with another name.
+func (s Sheet) Titled(name string) Sheet {
+	s.name = name
+	return s
+}
+
 // Named returns the sheet with other names: its own, those of columns, and those of figures that are rows. Columns and
 // rows whose new name an earlier one has are left out, because a figure may have several names.
 func (s Sheet) Named(name func(string) string) Sheet {

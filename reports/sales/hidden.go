@@ -21,7 +21,7 @@ func (s *Store) hide(orders []StoredOrder) []StoredOrder {
 		}
 		if s.hidden.Emails {
 			o.CustomerEmail = nil
-			o.CustomerNumber, o.CustomerName = withoutAddress(o.CustomerNumber), withoutAddress(o.CustomerName)
+			o.CustomerNumber, o.CustomerName = WithoutAddress(o.CustomerNumber), WithoutAddress(o.CustomerName)
 		}
 		for n := range o.Lines {
 			s.hideLine(&o.Lines[n])
@@ -45,8 +45,8 @@ func (s *Store) hideRefund(r *StoredRefund) {
 	}
 }
 
-// withoutAddress returns an empty text instead of one that may be an e-mail address.
-func withoutAddress(text *string) *string {
+// WithoutAddress returns an empty text instead of one that may be an e-mail address.
+func WithoutAddress(text *string) *string {
 	if text != nil && strings.Contains(*text, "@") {
 		return new(string)
 	}

@@ -44,7 +44,10 @@ func TestPagesFitInEveryLanguage(t *testing.T) {
 	b := mustDemo(t)
 	paths := map[string]string{
 		"order": b.first("orders?status=refunded"), "product": b.first("products"), "customer": b.first("customers"),
-		"overview-shop": b.page("overview?period=last_90_days&channel=online&chart=running"), "sign-in": "/settings/sign-in",
+		"overview-shop": b.page("overview?period=last_90_days&channel=online&chart=running"),
+		"report-sales":  b.page("reports/sales?period=last_90_days&compare=previous_year"), "report-shops": b.page("reports/shops"),
+		"report-custom": b.page("reports/custom"), "report-check": b.page("reports/check?period=last_30_days"),
+		"report-customers": b.page("reports/customers?period=last_90_days"), "sign-in": "/settings/sign-in",
 	}
 	for _, name := range []string{
 		"overview", "orders", "products", "customers", "plans", "imports", "keys", "usage", "members", "account", "audit",

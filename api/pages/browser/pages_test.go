@@ -87,7 +87,7 @@ func (b *tab) checkViewports(name string) {
 // widest returns the elements that exceed the width.
 func (b *tab) widest(width int64) string {
 	return evaluate[string](b, fmt.Sprintf(`[...document.querySelectorAll("body *")]
-		.filter(e => e.getBoundingClientRect().right > %d && !e.closest(".chips, .segments"))
+		.filter(e => e.getBoundingClientRect().right > %d && !e.closest(".chips, .segments, .scroll"))
 		.map(e => e.outerHTML.slice(0, 100)).join(" | ")`, width))
 }
 
@@ -262,6 +262,10 @@ func (s *site) checkSalesPages(t *testing.T, owner string) {
 	for _, page := range []struct{ name, path string }{
 		{"overview-year", "overview?period=last_year&compare=previous_period"},
 		{"overview-days", "overview?from=2026-03-02&to=2026-03-01"},
+		{"report-sales", "reports/sales?period=last_year&by=month&compare=previous_year"},
+		{"report-days", "reports/sales?from=2026-03-02&to=2026-03-01"}, {"report-products", "reports/products?period=last_90_days"},
+		{"report-shops", "reports/shops?period=last_90_days&compare=previous_period"},
+		{"report-customers", "reports/customers?period=last_90_days"}, {"report-check", "reports/check?period=last_90_days"},
 		{"products", "products?search=e&sort=-price"}, {"orders", "orders?channel=online&status=placed"},
 	} {
 		b.mustOpen(s.page("") + page.path)
@@ -271,6 +275,10 @@ func (s *site) checkSalesPages(t *testing.T, owner string) {
 	b.signIn(owner)
 	b.mustOpen(s.page("overview") + "?period=last_90_days")
 	b.check("overview")
+	b.mustOpen(s.page("reports/sales") + "?period=last_90_days&compare=previous_year")
+	b.check("report")
+	b.mustOpen(s.page("reports/custom") + "?period=last_90_days&by=category&metric=net_revenue&metric=margin_percent")
+	b.check("report-custom")
 	if s.widths {
 		return
 	}
