@@ -96,6 +96,11 @@ var options = map[string][]option{
 			"everything, manage API keys and webhooks, invite clerks and accountants, and read the audit log."},
 		{"owner", "Owner", "Full access, including managing members."},
 	},
+	// How many seconds before they were typed quantities were counted.
+	"before": {
+		{"0", "as I type them", ""}, {"900", "15 minutes before", ""}, {"1800", "30 minutes before", ""},
+		{"3600", "1 hour before", ""}, {"7200", "2 hours before", ""}, {"14400", "4 hours before", ""},
+	},
 	// The days that the page about usage shows.
 	"usage": {{"7", "Last 7 days", ""}, {"30", "Last 30 days", ""}, {"90", "Last 90 days", ""}},
 	// The prefixes of actions by which the audit log can be filtered.
@@ -104,6 +109,9 @@ var options = map[string][]option{
 		{"archive.", "Archives", ""},
 		{"products.", "Price changes", ""},
 		{"product.", "Products", ""},
+		{"stock.", "Stock counts and moves", ""},
+		{"channel.", "Shops", ""},
+		{"warehouse.", "Warehouses", ""},
 		{"customer.", "Customers", ""},
 		{"import.", "Imports", ""},
 		{"key.", "API keys", ""},
