@@ -44,7 +44,7 @@ func (p *Handler) exportCustomers(format string) handler {
 		if err := p.logExport(r, u, "customers."+format, "search"); err != nil {
 			return err
 		}
-		return p.Send(w, r, "customers", format, func(ctx context.Context) export.Sheet {
+		return p.sendList(w, r, u, "customers", format, func(ctx context.Context) export.Sheet {
 			return export.CustomerFile.List(func(write func(sales.StoredCustomer) error) error {
 				return u.sales().WalkCustomers(ctx, u.Tenant.ID, filter, write)
 			})

@@ -10,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 	"github.com/storeroom/storeroom/tenancy/webhooks"
@@ -39,6 +40,10 @@ var errorPages = []struct {
 		mark("The page does not exist, or you do not have access to it.")}},
 	{catalog.ErrPrecondition, errorPage{http.StatusConflict, mark("The product has changed"),
 		mark("Others changed it at the same moment. Nothing was changed here. Go back, reload the page and try again.")}},
+	{idempotency.ErrReused, errorPage{http.StatusConflict, mark("This form was already sent"),
+		mark("It had other values then. Nothing was changed now. Go back, reload the page and try again.")}},
+	{idempotency.ErrInProgress, errorPage{http.StatusConflict, mark("This form was already sent"),
+		mark("The change is still being made. Open the page again in a moment to see it.")}},
 	{errForbidden, errorPage{http.StatusForbidden, mark("You do not have permission"),
 		mark("Your role does not allow this. Ask an owner of this account.")}},
 	{keys.ErrSuspended, errorPage{http.StatusForbidden, mark("This account is suspended"),
@@ -95,8 +100,8 @@ func (p *Handler) errorPage(w http.ResponseWriter, r *http.Request, f formatter,
 		return errorPage{http.StatusServiceUnavailable, f.T("Temporarily unavailable"),
 			f.T("The service is busy. Please try again in a moment.")}
 	}
-	return errorPage{http.StatusInternalServerError, mark("Something went wrong"),
-		mark("An internal error occurred and was logged. Please try again.")}
+	return errorPage{http.StatusInternalServerError, f.T("Something went wrong"),
+		f.T("An internal error occurred and was logged. Please try again.")}
 }
 
 // waitError is a refusal by the rate limiter, with the time until a retry may succeed.

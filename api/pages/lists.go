@@ -290,7 +290,8 @@ func (u user) LeftOut(list string) string {
 	return ""
 }
 
-// sendList sends a list as a file, whose name says what it leaves out for the user.
+// sendList sends a list as a file, whose name says what it leaves out for the user. A workbook has the words of the user's
+// language, which an import also reads.
 func (p *Handler) sendList(
 	w http.ResponseWriter, r *http.Request, u user, list, format string, sheet func(context.Context) export.Sheet,
 ) error {
@@ -299,7 +300,13 @@ func (p *Handler) sendList(
 	if what != "" {
 		name += "_without" + what
 	}
-	return p.Send(w, r, name, format, func(ctx context.Context) export.Sheet { return sheet(ctx).Without(columns...) })
+	return p.Send(w, r, name, format, func(ctx context.Context) export.Sheet {
+		left := sheet(ctx).Without(columns...)
+		if format == "xlsx" { // CSV files have the names of the API
+			left = left.Named(u.Format.Column)
+		}
+		return left
+	})
 }
 
 type productPage struct {
@@ -533,7 +540,7 @@ func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) err
 	page.Channels, page.Orders = channels.Items, orderRows(orders.Items)
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
 	page.Sums, page.IsWhole = addUp(page.Orders), page.Pager.Pages == 1
-	if !page.IsWhole && orders.Total <= maxSummed {
+	if !page.IsWhole && orders.Total <= maxSummed && u.Can(people.ReadReports) {
 		if page.Sums, err = u.sales().Sums(r.Context(), u.Tenant.ID, filter); err != nil {
 			return err
 		}

@@ -244,8 +244,8 @@ func (r reply) session() string {
 	return ""
 }
 
-// do sends a request and checks the response with checkResponse.
-func (s *site) do(t testing.TB, c call) reply {
+// request returns a request of a browser.
+func (s *site) request(t testing.TB, c call) *http.Request {
 	t.Helper()
 	method, body := "GET", c.body
 	if c.form != nil {
@@ -272,10 +272,16 @@ func (s *site) do(t testing.TB, c call) reply {
 	for name, values := range c.header {
 		r.Header[name] = values
 	}
-	w := httptest.NewRecorder()
+	return r
+}
+
+// do sends a request and checks the response with checkResponse.
+func (s *site) do(t testing.TB, c call) reply {
+	t.Helper()
+	w, r := httptest.NewRecorder(), s.request(t, c)
 	s.ServeHTTP(w, r)
 	got := reply{w.Result(), w.Body.String()}
-	s.checkResponse(t, method+" "+c.path, got)
+	s.checkResponse(t, r.Method+" "+c.path, got)
 	return got
 }
 

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -65,29 +66,28 @@ type stockForm struct {
 	Warehouses []catalog.Reference
 }
 
-// newStockForm returns the form as it is first shown. Expected is the stock that the person sees, and seen the newest
-// change of it: a form that is sent twice changes the stock once.
+// newStockForm returns the form as it is first shown. seen is the newest change of the stock that the person sees.
 func newStockForm(p catalog.Product, ledger []catalog.Adjustment) form {
-	seen := int64(0)
-	if len(ledger) > 0 {
-		seen = ledger[0].ID
-	}
 	return form{url.Values{
-		"type": {"add"}, "warehouse": {strconv.FormatInt(p.WarehouseID, 10)},
-		"expected": {strconv.FormatInt(int64(p.Quantity), 10)}, "seen": {strconv.FormatInt(seen, 10)},
+		"type": {"add"}, "warehouse": {strconv.FormatInt(p.WarehouseID, 10)}, "seen": {newestOf(ledger)},
+		"request": {rand.Text()},
 	}, fieldErrors{}}
 }
 
-// maxTries is how often a change of stock is tried while others change it too.
-const maxTries = 5
+// newestOf returns the id of the newest change of a ledger, or 0.
+func newestOf(ledger []catalog.Adjustment) string {
+	if len(ledger) == 0 {
+		return "0"
+	}
+	return strconv.FormatInt(ledger[0].ID, 10)
+}
 
 // adjustStock adds to the stock of a product, removes from it or sets it to what was counted.
 func (p *Handler) adjustStock(w http.ResponseWriter, r *http.Request, u user) error {
 	id, f := pathID(r), submitted(r)
-	expected, errExpected := strconv.ParseInt(f.Get("expected"), 10, 64)
 	seen, errSeen := strconv.ParseInt(f.Get("seen"), 10, 64)
 	warehouse, errWarehouse := strconv.ParseInt(f.Get("warehouse"), 10, 64)
-	if !slices.Contains(catalog.AdjustmentTypes, f.Get("type")) || errors.Join(errExpected, errSeen, errWarehouse) != nil {
+	if !slices.Contains(catalog.AdjustmentTypes, f.Get("type")) || errors.Join(errSeen, errWarehouse) != nil {
 		return ErrForm
 	}
 	request := catalog.AdjustRequest{Type: catalog.Value(f.Get("type")), WarehouseID: catalog.Value(warehouse)}
@@ -100,59 +100,59 @@ func (p *Handler) adjustStock(w http.ResponseWriter, r *http.Request, u user) er
 		return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &f)
 	}
 	request.Quantity = catalog.Value(quantity)
-	for range maxTries {
-		done, err := p.tryAdjustment(r.Context(), u, id, request, expected, seen, f)
-		switch {
-		case errors.Is(err, catalog.ErrPrecondition):
-			continue
-		case errors.Is(err, catalog.ErrInsufficientStock):
-			f.Errors["quantity"] = u.T("There is not enough in this warehouse.")
-		case err != nil:
-			if err := f.addProblems(u, err); err != nil {
-				return err
-			}
-		}
-		if !done {
-			return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &f)
-		}
-		redirect(w, r, u.path("/products/"+strconv.FormatInt(id, 10)))
+	err = p.once(w, r, u, f, func(u user) (string, error) {
+		return u.path("/products/" + strconv.FormatInt(id, 10)), u.adjust(r.Context(), id, request, seen)
+	})
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, catalog.ErrPrecondition):
+		err = p.showNewStock(r, u, id, f)
+	case errors.Is(err, catalog.ErrInsufficientStock):
+		f.Errors["quantity"] = u.T("There is not enough in this warehouse.")
+		err = nil
+	default:
+		err = f.addProblems(u, err)
 	}
-	return catalog.ErrPrecondition
+	if err != nil {
+		return err
+	}
+	return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &f)
 }
 
-// tryAdjustment changes the stock if it is as it was read here, so that the same form cannot have changed it in
-// between. A count is valid only for the stock that the person saw.
-func (p *Handler) tryAdjustment(
-	ctx context.Context, u user, id int64, request catalog.AdjustRequest, expected, seen int64, f form,
-) (done bool, err error) {
-	product, err := u.catalog().Product(ctx, u.Tenant.ID, id)
-	if err != nil {
-		return false, err
+// adjust changes the stock of a product. A count is valid only for the stock that the person saw: if anything else has
+// changed it, adjust returns ErrPrecondition.
+func (u user) adjust(ctx context.Context, id int64, request catalog.AdjustRequest, seen int64) error {
+	_, entry, err := u.catalog().Adjust(ctx, u.member(), id, request, nil)
+	if err != nil || request.Type.Value != "set" {
+		return err
 	}
 	ledger, err := u.catalog().Adjustments(ctx, u.Tenant.ID, id, catalog.LedgerFilter{
-		Page: paging.Page{Number: 1, PerPage: 100},
+		Page: paging.Page{Number: 1, PerPage: 2},
 	})
 	if err != nil {
-		return false, err
+		return err
 	}
-	isRepeated := slices.ContainsFunc(ledger.Items, func(a catalog.Adjustment) bool {
-		return a.ID > seen && a.Member != nil && *a.Member == u.Email && a.Type == request.Type.Value &&
-			int64(a.Quantity) == request.Quantity.Value && a.WarehouseID == request.WarehouseID.Value
+	isOther := func(a catalog.Adjustment) bool { return a.ID > seen && a.ID != entry.ID }
+	if slices.ContainsFunc(ledger.Items, isOther) {
+		return catalog.ErrPrecondition
+	}
+	return nil
+}
+
+// showNewStock tells a person whose count was refused what the stock is now.
+func (p *Handler) showNewStock(r *http.Request, u user, id int64, f form) error {
+	product, err := u.catalog().Product(r.Context(), u.Tenant.ID, id)
+	if err != nil {
+		return err
+	}
+	ledger, err := u.catalog().Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
+		Page: paging.Page{Number: 1, PerPage: 1},
 	})
-	if isRepeated {
-		return true, nil
-	}
-	if request.Type.Value == "set" && int64(product.Quantity) != expected {
-		f.Errors[""] = u.T("The stock has changed from %s to %s since you opened the page. "+
-			"Count again, or save again if your count is right.",
-			u.Format.Count(expected), u.Format.Integer(product.Quantity))
-		f.Set("expected", strconv.FormatInt(int64(product.Quantity), 10))
-		return false, nil
-	}
-	request.Expected = catalog.Value(int64(product.Quantity))
-	_, _, err = u.catalog().Adjust(ctx, u.member(), id, request, nil)
-	return err == nil, err
+	f.Errors[""] = u.T("The stock has changed since you opened the page. It is %s now. "+
+		"Count again, or save again if your count is right.", u.Format.Integer(product.Quantity))
+	f.Set("seen", newestOf(ledger.Items))
+	return err
 }
 
 // editPage is the page that changes a product.
@@ -207,38 +207,24 @@ func (p *Handler) showEdit(w http.ResponseWriter, r *http.Request, u user) error
 	}
 	values := productValues(product, u)
 	values.Set("version", versionOf(values))
+	values.Set("request", rand.Text())
 	return p.show(w, http.StatusOK, "product-edit", u, editPage{form: form{values, fieldErrors{}}, Product: product})
 }
 
 // editProduct changes the fields of the form that are not as the product has them.
 func (p *Handler) editProduct(w http.ResponseWriter, r *http.Request, u user) error {
 	page := editPage{form: submitted(r)}
-	var err error
-	if page.Product, err = u.catalog().Product(r.Context(), u.Tenant.ID, pathID(r)); err != nil {
-		return err
-	}
-	stored := productValues(page.Product, u)
-	for field := range stored {
-		page.Set(field, canonical(field, strings.TrimSpace(page.Get(field))))
-	}
-	version := versionOf(stored)
-	changes, fields := page.changes(u, stored)
-	switch {
-	case len(page.Errors) > 0:
-	case len(fields) == 0: // also if the form was sent twice
-		redirect(w, r, u.path("/products/"+strconv.FormatInt(page.Product.ID, 10)))
-		return nil
-	case page.Get("version") != version:
-		page.Stored = stored
-		page.Errors[""] = u.T("Someone has changed this product since you opened the page. " +
-			"Compare the values below and save again.")
-		page.Set("version", version)
-	default:
-		err := p.patchProduct(r, u, page.Product.ID, version, changes, fields)
-		if err == nil {
-			redirect(w, r, u.path("/products/"+strconv.FormatInt(page.Product.ID, 10)))
-			return nil
+	err := p.once(w, r, u, page.form, func(u user) (string, error) {
+		err := page.save(r.Context(), u, pathID(r), p.by(r, u))
+		if errors.Is(err, catalog.ErrPrecondition) { // it has changed since save read it, so its version is another one
+			err = page.save(r.Context(), u, pathID(r), p.by(r, u))
 		}
+		return u.path("/products/" + strconv.FormatInt(page.Product.ID, 10)), err
+	})
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, errRefused) {
 		if err := page.addProblems(u, err); err != nil {
 			return err
 		}
@@ -246,29 +232,42 @@ func (p *Handler) editProduct(w http.ResponseWriter, r *http.Request, u user) er
 	return p.show(w, http.StatusUnprocessableEntity, "product-edit", u, page)
 }
 
-// patchProduct changes a product and records it in the audit log in one transaction.
-func (p *Handler) patchProduct(
-	r *http.Request, u user, id int64, version string, changes catalog.Changes, fields []string,
-) error {
-	within, err := u.db.Begin(r.Context(), u.Tenant.ID, func(*pgx.Batch) {})
-	if err != nil {
+// save changes a product and records it in the audit log. It returns errRefused with errors in the form, also if someone
+// else has changed the product since the form was shown.
+func (p *editPage) save(ctx context.Context, u user, id int64, by tenancy.Actor) (err error) {
+	if p.Product, err = u.catalog().Product(ctx, u.Tenant.ID, id); err != nil {
 		return err
 	}
-	defer within.Rollback(r.Context())
-	u.db = within
-	unchanged := func(now catalog.Product) error {
+	stored := productValues(p.Product, u)
+	for field := range stored {
+		p.Set(field, canonical(field, strings.TrimSpace(p.Get(field))))
+	}
+	version := versionOf(stored)
+	changes, fields := p.changes(u, stored)
+	switch {
+	case len(p.Errors) > 0:
+		return errRefused
+	case len(fields) == 0:
+		return nil
+	case p.Get("version") != version:
+		p.Stored = stored
+		p.Errors[""] = u.T("Someone has changed this product since you opened the page. " +
+			"Compare the values below and save again.")
+		p.Set("version", version)
+		return errRefused
+	}
+	_, err = u.catalog().Patch(ctx, u.member(), id, func(now catalog.Product) error {
 		if versionOf(productValues(now, u)) != version {
 			return catalog.ErrPrecondition
 		}
 		return nil
-	}
-	product, err := u.catalog().Patch(r.Context(), u.member(), id, unchanged, changes, nil)
+	}, changes, nil)
 	if err != nil {
 		return err
 	}
-	return within.Commit(r.Context(), func(b *pgx.Batch) {
-		tenants.QueueAudit(b, u.Tenant.ID, p.by(r, u), tenants.Entry{
-			Action: "product.change", Target: product.SKU, Details: map[string]any{"fields": fields},
+	return u.db.Run(ctx, u.Tenant.ID, func(b *pgx.Batch) {
+		tenants.QueueAudit(b, u.Tenant.ID, by, tenants.Entry{
+			Action: "product.change", Target: p.Product.SKU, Details: map[string]any{"fields": fields},
 		})
 	})
 }

@@ -2,9 +2,11 @@ package pages
 
 import (
 	"archive/zip"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -40,6 +42,7 @@ func (s *site) mustSecrets(t *testing.T) (product int64) {
 	s.mustSell(t, orders...)
 	if _, err := sales.New(s.Database.DB).Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: sales.Refund{
 		OrderNumber: "A1", Amount: 40_00, RefundedAt: new(time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)),
+		Reference: new("paid back to ada@leak.example"),
 	}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +78,96 @@ var (
 	addresses = regexp.MustCompile(`leak`)
 )
 
+// mustUnknownRole creates a member of A with a role of a later release, and a session.
+func (s *site) mustUnknownRole(t *testing.T) (cookie string) {
+	t.Helper()
+	s.alter(t, `alter table memberships drop constraint memberships_role_check`)
+	return s.mustVisitor(t, "unknown", "auditor")
+}
+
+func TestAnUnknownRoleHasNoAccess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	s.mustSecrets(t)
+	cookie, before := s.mustUnknownRole(t), ""
+	for _, r := range (&Handler{}).routes() {
+		if r.need == public || r.need == signedIn {
+			continue
+		}
+		c := call{method: r.method, path: s.fill(t, r.pattern, r.method+r.pattern), cookie: cookie}
+		if r.method == "POST" {
+			c.form = url.Values{"request": {rand.Text()}}
+		}
+		before = s.stored(t)
+		got := s.try(t, c, http.StatusForbidden)
+		if strings.Contains(got.body, s.path("/")) {
+			t.Errorf("%s %s links to pages of the business", r.method, r.pattern)
+		}
+	}
+	if sessions := regexp.MustCompile(`<seen_at>[^<]*`); sessions.ReplaceAllString(s.stored(t), "") !=
+		sessions.ReplaceAllString(before, "") {
+		t.Error("a refused request changed something")
+	}
+}
+
+// A list is the same with each parameter that would select or sort by what the person must not see.
+func TestNothingHiddenDecidesAboutAList(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	store, by := catalog.New(s.Database.DB), catalog.Actor{Tenant: s.a.ID}
+	for i, cost := range []money.Cents{500, 100, 900, 300} {
+		if _, err := store.Create(t.Context(), by, catalog.Changes{
+			SKU: catalog.Value(fmt.Sprint("P", i)), Name: catalog.Value("Lamp"), Price: catalog.Value(money.Cents(1000)),
+			Cost: catalog.Value(cost),
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.mustSell(t, sale(fmt.Sprint("N", i), "2026-03-02", 1000, &cost))
+	}
+	clerk := s.mustVisitor(t, "clara", people.Clerk)
+	rows := regexp.MustCompile(`<th scope="row">.*`)
+	for _, list := range []string{"/products", "/orders", "/products.csv", "/orders.csv", "/order_items.csv"} {
+		read := func(query string) string {
+			body := s.get(t, clerk, s.path(list+query), http.StatusOK).body
+			if strings.HasSuffix(list, ".csv") {
+				return body
+			}
+			return strings.Join(rows.FindAllString(body, -1), "\n")
+		}
+		want := read("")
+		for _, field := range []string{"cost", "unit_cost", "cost_total", "margin", "margin_percent", "profit", "gross_profit"} {
+			for _, query := range []string{
+				"?sort=" + field, "?sort=-" + field, "?sort=" + field + "&direction=desc", "?" + field + "=5.00", "?" + field + "_min=4",
+				"?min_" + field + "=4", "?" + field + "_from=4", "?group_by=" + field, "?columns=" + field, "?metrics=" + field,
+			} {
+				if got := read(query); got != want {
+					t.Errorf("%s%s has other rows:\n%s\nwant:\n%s", list, query, got, want)
+				}
+			}
+		}
+		if list == "/products" && len(rows.FindAllString(want, -1)) < 4 {
+			t.Errorf("%s has the rows %s", list, want)
+		}
+	}
+}
+
+// secretPath returns a path with an order, a customer or a product of mustSecrets, or with an object that it creates.
+func (s *site) secretPath(t *testing.T, pattern, number string, product int64) string {
+	t.Helper()
+	path := strings.Replace(pattern, "{number}", number, 1)
+	switch {
+	case strings.Contains(path, "/customers/{id}"):
+		path = strings.Replace(path, "{id}", "C7", 1)
+	case strings.Contains(path, "/products/{id}"):
+		path = strings.Replace(path, "{id}", fmt.Sprint(product), 1)
+	case strings.Contains(path, "{id}"):
+		return s.fill(t, pattern, rand.Text())
+	case strings.Contains(path, "/overview"):
+		path += "?from=2026-03-01&to=2026-03-31"
+	}
+	return strings.Replace(path, "{slug}", s.a.Slug, 1)
+}
+
 // Every route answers every role only with what the role may see.
 func TestNoRouteShowsWhatARoleMustNotSee(t *testing.T) {
 	t.Parallel()
@@ -84,39 +177,31 @@ func TestNoRouteShowsWhatARoleMustNotSee(t *testing.T) {
 		cookie := s.mustVisitor(t, string(role), role)
 		seen, files := "", []string{}
 		for _, r := range (&Handler{}).routes() {
-			if r.need == public || r.need == signedIn || r.method != "GET" || strings.Contains(r.pattern, "/keys/{id}") ||
-				strings.Contains(r.pattern, "/members/{id}") || strings.Contains(r.pattern, "/links/{id}") {
+			if r.need == public || r.need == signedIn || r.method == "POST" && role.Allows(people.Manage) {
 				continue
 			}
 			for _, number := range []string{"A1", "B1", "C1"} {
-				path := strings.NewReplacer("{slug}", s.a.Slug, "{number}", number).Replace(r.pattern)
-				if strings.Contains(path, "/customers/{id}") {
-					path = strings.Replace(path, "{id}", "C7", 1)
+				c := call{method: r.method, path: s.secretPath(t, r.pattern, number, product), cookie: cookie}
+				if r.method == "POST" { // the page of a form with errors
+					c.form = url.Values{"type": {"add"}, "warehouse": {"1"}, "seen": {"0"}, "price": {"x"}, "request": {rand.Text()}}
 				}
-				if strings.Contains(path, "/products/{id}") {
-					path = strings.Replace(path, "{id}", fmt.Sprint(product), 1)
-				} else if strings.Contains(path, "{id}") {
-					path = s.fill(t, r.pattern, "")
-				}
-				if strings.Contains(path, "/overview") {
-					path += "?from=2026-03-01&to=2026-03-31"
-				}
-				got := s.do(t, call{path: path, cookie: cookie})
-				if want := role.Allows(r.need); want != (got.StatusCode < 400) {
-					t.Errorf("%s as %s = %d, want access: %v", path, role, got.StatusCode, want)
+				got := s.do(t, c)
+				if want := role.Allows(r.need); want == (got.StatusCode == http.StatusForbidden) ||
+					want && r.method == "GET" && got.StatusCode >= 400 {
+					t.Errorf("%s %s as %s = %d, want access: %v", r.method, c.path, role, got.StatusCode, want)
 				}
 				text := got.text(t)
 				if name := got.Header.Get("Content-Disposition"); name != "" {
 					files = append(files, name)
 				}
 				if found := costs.FindString(text); found != "" && !role.Allows(people.ReadCosts) {
-					t.Errorf("%s shows %s %q", path, role, found)
+					t.Errorf("%s %s shows %s %q", r.method, c.path, role, found)
 				}
 				if found := addresses.FindString(text); found != "" && !role.Allows(people.ReadEmails) {
-					t.Errorf("%s shows %s an e-mail address", path, role)
+					t.Errorf("%s %s shows %s an e-mail address", r.method, c.path, role)
 				}
 				seen += text
-				if r.pattern == strings.ReplaceAll(r.pattern, "{number}", "") {
+				if !strings.Contains(r.pattern, "{number}") {
 					break
 				}
 			}
@@ -125,6 +210,9 @@ func TestNoRouteShowsWhatARoleMustNotSee(t *testing.T) {
 		if role.Allows(people.ReadCosts) != withCosts || role.Allows(people.ReadEmails) != withAddresses ||
 			!strings.Contains(seen, "Ada Byron") {
 			t.Errorf("the pages for %s lack something: costs %v, addresses %v", role, withCosts, withAddresses)
+		}
+		if strings.Contains(seen, "<tfoot>") != role.Allows(people.ReadReports) { // with the sums of a period
+			t.Errorf("the pages for %s add up orders, or do not", role)
 		}
 		want := map[people.Role]string{
 			people.Clerk: "orders_without_costs_names_emails.csv", people.Accountant: "orders_without_emails.csv",
@@ -160,7 +248,7 @@ func (s *site) stockOf(t *testing.T, product int64) (quantity int) {
 func fields(t *testing.T, body string, others ...string) url.Values {
 	t.Helper()
 	values := url.Values{}
-	for _, field := range regexp.MustCompile(`<input type="hidden" name="(expected|seen|version)" value="([^"]*)">`).
+	for _, field := range regexp.MustCompile(`<input type="hidden" name="(request|seen|version)" value="([^"]*)">`).
 		FindAllStringSubmatch(body, -1) {
 		values.Set(field[1], field[2])
 	}
@@ -187,8 +275,17 @@ func TestAClerkChangesStock(t *testing.T) {
 		t.Errorf("after the same form twice the stock is %d, want 7", got)
 	}
 	mustHave(t, plain(s.get(t, clerk, page, http.StatusOK).body), "Added Delivery clara", "+4 7")
-	stale := fields(t, first, "type", "set", "quantity", "5")
-	again := s.post(t, clerk, page+"/stock", stale, http.StatusUnprocessableEntity, "The stock has changed from 3 to 7").body
+	s.post(t, clerk, page+"/stock", fields(t, first, "type", "add", "quantity", "5"), http.StatusConflict, "This form was already sent")
+	one, two := s.get(t, clerk, page, http.StatusOK).body, s.get(t, clerk, page, http.StatusOK).body
+	for _, body := range []string{one, two} { // of two tabs, with the same change
+		s.post(t, clerk, page+"/stock", fields(t, body, "type", "remove", "quantity", "1"), http.StatusSeeOther, page)
+	}
+	s.post(t, clerk, page+"/stock", fields(t, s.get(t, clerk, page, http.StatusOK).body, "type", "add", "quantity", "2"), http.StatusSeeOther)
+	if got := s.stockOf(t, product); got != 7 {
+		t.Errorf("after the forms of two tabs the stock is %d, want 7", got)
+	}
+	stale := fields(t, two, "type", "set", "quantity", "5", "request", rand.Text()) // the total is the same again
+	again := s.post(t, clerk, page+"/stock", stale, http.StatusUnprocessableEntity, "The stock has changed", "It is 7 now").body
 	for _, quantity := range []string{"", "-1", "x", "1.5", "99999999999"} {
 		s.post(t, clerk, page+"/stock", fields(t, again, "type", "set", "quantity", quantity), http.StatusUnprocessableEntity,
 			"Enter a whole number from 0.")
@@ -206,6 +303,49 @@ func TestAClerkChangesStock(t *testing.T) {
 	err := s.super.QueryRow(t.Context(), `select member from inventory_adjustments order by id desc limit 1`).Scan(&member)
 	if err != nil || member != s.email("clara") {
 		t.Errorf("the ledger names %q, %v", member, err)
+	}
+}
+
+// A double click sends a form twice at the same moment.
+func TestFormsThatAreSentTogetherCountOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	admin, product := s.mustVisitor(t, "ann", people.Admin), s.mustLamp(t)
+	page := s.path(fmt.Sprint("/products/", product))
+	together := func(path string, forms ...url.Values) (statuses []int) {
+		answers := make(chan int)
+		for _, form := range forms {
+			go func() {
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, s.request(t, call{path: path, cookie: admin, form: form}))
+				answers <- w.Code
+			}()
+		}
+		for range forms {
+			statuses = append(statuses, <-answers)
+		}
+		slices.Sort(statuses)
+		return statuses
+	}
+	add := fields(t, s.get(t, admin, page, http.StatusOK).body, "type", "add", "quantity", "4")
+	if got := together(page+"/stock", add, add, add); got[0] != 303 || got[2] != 303 || s.stockOf(t, product) != 7 {
+		t.Errorf("the same form three times = %v, and the stock is %d, want 7", got, s.stockOf(t, product))
+	}
+	edit := func(price string) url.Values {
+		values := fields(t, s.get(t, admin, page+"/edit", http.StatusOK).body, "name", "Lamp", "price", price, "status", "active")
+		return values
+	}
+	same := edit("10")
+	if got := together(page+"/edit", same, same, same); got[0] != 303 || got[2] != 303 {
+		t.Errorf("the same edit three times = %v, want 303", got)
+	}
+	if got := together(page+"/edit", edit("11"), edit("12"), edit("13")); !slices.Equal(got, []int{303, 422, 422}) {
+		t.Errorf("three edits of the same product = %v, want one that succeeds", got)
+	}
+	var edits int
+	err := s.super.QueryRow(t.Context(), `select count(*) from audit_log where action = 'product.change'`).Scan(&edits)
+	if err != nil || edits != 2 {
+		t.Errorf("the audit log has %d edits, %v, want 2", edits, err)
 	}
 }
 

@@ -49,8 +49,8 @@ var allowedImports = map[string][]string{
 	"api/pages": {
 		"api/imports", "api/pages/chart", "api/pages/words", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit",
 		"reports", "reports/export", "reports/sales", "tenancy", "tenancy/limits", "tenancy/changeplan", "tenancy/db",
-		"tenancy/feed", "tenancy/money", "tenancy/paging", "tenancy/people", "tenancy/spool", "tenancy/tenants",
-		"tenancy/webhooks",
+		"tenancy/feed", "tenancy/idempotency", "tenancy/money", "tenancy/paging", "tenancy/people", "tenancy/spool",
+		"tenancy/tenants", "tenancy/webhooks",
 	},
 	"api/pages/browser": {},
 	"api/pages/chart":   {},

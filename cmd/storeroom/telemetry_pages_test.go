@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -102,10 +103,12 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, v, to+"/language", url.Values{"language": {mark}}, 400)
 	w.open(t, v, to+"/language", url.Values{"language": {"en"}}, 303)
 	w.open(t, v, to+"/products/1/edit", nil, 200)
-	w.open(t, v, to+"/products/1/edit", url.Values{"name": {mark}, "version": {mark}}, 422)
-	stock := url.Values{"type": {"add"}, "quantity": {mark}, "warehouse": {"1"}, "expected": {"0"}, "seen": {"0"}, "notes": {mark}}
-	w.open(t, v, to+"/products/1/stock", stock, 422)
-	stock.Set("quantity", "1")
+	w.open(t, v, to+"/products/1/edit", url.Values{"name": {mark}, "version": {mark}, "request": {rand.Text()}}, 422)
+	stock := url.Values{
+		"type": {"set"}, "quantity": {"1"}, "warehouse": {"1"}, "seen": {"0"}, "notes": {mark}, "request": {rand.Text()},
+	}
+	w.open(t, v, to+"/products/1/stock", stock, 422) // a count of stock that has changed
+	stock.Set("type", "add")
 	w.open(t, v, to+"/products/1/stock", stock, 303)
 	w.open(t, v, to+"/confirm?next="+mark, nil, 200)
 	w.open(t, v, to+"/confirm", url.Values{"next": {mark}, "password": {mark}}, 200)

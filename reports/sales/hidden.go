@@ -5,7 +5,7 @@ import "strings"
 // Hidden is what orders do not show, for people who must not see it.
 type Hidden struct {
 	Costs  bool
-	Emails bool // of customers, also if they are the sender's ids or names
+	Emails bool // of customers, also if they are the sender's ids, names or references of refunds
 }
 
 // Hiding returns a store whose orders and items have no costs or no e-mail addresses of customers, and whose searches
@@ -26,6 +26,9 @@ func (s *Store) hide(orders []StoredOrder) []StoredOrder {
 		for n := range o.Lines {
 			s.hideLine(&o.Lines[n])
 		}
+		for n := range o.Refunds {
+			s.hideRefund(&o.Refunds[n])
+		}
 	}
 	return orders
 }
@@ -33,6 +36,12 @@ func (s *Store) hide(orders []StoredOrder) []StoredOrder {
 func (s *Store) hideLine(l *Line) {
 	if s.hidden.Costs {
 		l.UnitCost = nil
+	}
+}
+
+func (s *Store) hideRefund(r *StoredRefund) {
+	if s.hidden.Emails && r.Reference != nil && strings.Contains(*r.Reference, "@") {
+		r.Reference = nil
 	}
 }
 

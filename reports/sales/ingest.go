@@ -45,7 +45,7 @@ func (s *Store) Create(ctx context.Context, tenant tenancy.ID, row Row) (o Store
 		return o, false, result.Err
 	}
 	o, err = b.stored.order()
-	return o, result.Outcome == Created, err
+	return s.hide([]StoredOrder{o})[0], result.Outcome == Created, err
 }
 
 // store stores the orders of a batch. It starts over if other transactions changed what it had read.

@@ -119,7 +119,10 @@ func (s *Store) RefundsByID(ctx context.Context, tenant tenancy.ID, ids []int64)
 	if err != nil {
 		return nil, fmt.Errorf("read %d refunds: %w", len(ids), err)
 	}
-	return column(found, func(r row) OrderRefund { return OrderRefund(r) }), nil
+	return column(found, func(r row) OrderRefund {
+		s.hideRefund(&r.StoredRefund)
+		return OrderRefund(r)
+	}), nil
 }
 
 const (

@@ -156,7 +156,10 @@ func (s *Store) refundsOf(ctx context.Context, tenant tenancy.ID, orders []Store
 	if err != nil {
 		return nil, fmt.Errorf("refunds of %d orders: %w", len(orders), err)
 	}
-	return column(rows, func(r row) OrderRefund { return OrderRefund{orders[r.Place-1].Number, r.StoredRefund} }), nil
+	return column(rows, func(r row) OrderRefund {
+		s.hideRefund(&r.StoredRefund)
+		return OrderRefund{orders[r.Place-1].Number, r.StoredRefund}
+	}), nil
 }
 
 // addDetails sets the lines and refunds of orders.

@@ -37,6 +37,7 @@ var columns = map[string]string{
 	"comparable": "Comparable", "until": "Until",
 	// Sheets.
 	"Summary": "Summary", "Daily": "Days", "Channels": "Shops", "Comparison": "Comparison", "Products": "Products",
+	"Orders": "Orders", "Customers": "Customers",
 }
 
 // own are the names of columns of our own files that pages export.
