@@ -69,7 +69,7 @@ func TestAClerkCountsWhileTheShopSells(t *testing.T) {
 	mustHave(t, body, `maxlength="100" autocomplete="off" autocapitalize="off" spellcheck="false" autofocus`)
 	s.mustAdjust(t, green.ID, "remove", 30) // after it was counted
 	body = blind(step(body, "next", http.StatusOK, "code", "BLACK"))
-	body = blind(step(body, "next", http.StatusOK, q(black), "6842"))
+	body = blind(step(body, "next", http.StatusOK, q(black), "6801"))
 	body = blind(step(body, "next", http.StatusOK, "code", "5012345678917")) // white is scanned, but not counted
 	for _, text := range []string{"-1", "1.5", "x", "99999999999"} {
 		blind(step(body, "check", http.StatusUnprocessableEntity, q(white), text))
@@ -77,27 +77,27 @@ func TestAClerkCountsWhileTheShopSells(t *testing.T) {
 	s.mustAdjust(t, black.ID, "add", 5)
 	checked := step(body, "check", http.StatusOK)
 	text := plain(checked)
-	mustHave(t, text, "Tea GREEN GREEN 7,380 7,389 -9", "Tea BLACK BLACK 6,842 6,842 0")
-	if strings.Contains(text, "Tea WHITE") || strings.Contains(text, "Value") || strings.Contains(checked, "699.30") {
+	mustHave(t, text, "Tea GREEN GREEN 7,380 7,389 −9", "Tea BLACK BLACK 6,801 6,842 −41")
+	if strings.Contains(text, "Tea WHITE") || strings.Contains(text, "Value") || strings.Contains(checked, "699.30") || strings.Contains(checked, "77.70") {
 		t.Errorf("the check has a product that was not counted, or a value:\n%s", text)
 	}
 	admin := s.mustVisitor(t, "ann", people.Admin)
-	mustHave(t, plain(s.post(t, admin, page, formOf(t, body, page, "action", "check"), http.StatusOK).body), "-699.30", "Value at cost")
+	mustHave(t, plain(s.post(t, admin, page, formOf(t, body, page, "action", "check"), http.StatusOK).body), "−699.30", "Value at cost")
 	s.mustAdjust(t, green.ID, "remove", 1) // also after the check
 	apply := formOf(t, checked, page, "action", "apply", "notes", "Shelf by the door")
 	for range 2 { // a double click
 		to := s.post(t, clerk, page, apply, http.StatusSeeOther).Header.Get("Location")
-		mustHave(t, plain(s.get(t, clerk, to, http.StatusOK).body), "2 products counted. 1 corrected.")
+		mustHave(t, plain(s.get(t, clerk, to, http.StatusOK).body), "2 products counted. 2 corrected.")
 	}
-	for id, want := range map[int64]int{green.ID: 7380 - 31, black.ID: 6847, white.ID: 5173} {
+	for id, want := range map[int64]int{green.ID: 7380 - 31, black.ID: 6806, white.ID: 5173} {
 		if got := s.stockOf(t, id); got != want {
 			t.Errorf("product %d has %d, want %d", id, got, want)
 		}
 	}
 	mustHave(t, plain(s.get(t, clerk, s.path("/products/"+strconv.FormatInt(green.ID, 10)), http.StatusOK).body),
-		"Counted Shelf by the door clara", "-9 7,349")
+		"Counted Shelf by the door clara", "−9 7,349")
 	log := plain(s.get(t, admin, s.path("/audit?act=stock."), http.StatusOK).body)
-	mustHave(t, log, s.email("clara"), "Applied a stock count", "Main warehouse", "1 entry")
+	mustHave(t, log, "clara", "Applied a stock count", "Main warehouse", "1 entry")
 
 	s.mustAdjust(t, green.ID, "set", 7000)
 	late := s.post(t, clerk, page, formOf(t, checked, page, "action", "apply", "request", strings.Repeat("C", 26)),
@@ -123,7 +123,7 @@ func TestTheSheetOfAShelfIsCountedOnPaper(t *testing.T) {
 	nothing := formOf(t, body, page, "action", "check")
 	s.post(t, admin, page, nothing, http.StatusUnprocessableEntity, "Nothing is counted yet.")
 	form := formOf(t, body, page, "action", "check", fmt.Sprint("q-", first.ID), "0")
-	checked := s.post(t, admin, page, form, http.StatusOK, "-335,741.70").body
+	checked := s.post(t, admin, page, form, http.StatusOK, "−335,741.70").body
 	if strings.Contains(checked, "SECOND") {
 		t.Error("a blank is counted")
 	}

@@ -69,7 +69,7 @@ func TestAnAdminChangesTheSettingsOfTheBusiness(t *testing.T) {
 		t.Errorf("the settings are %s, want %s", got, want)
 	}
 	log := plain(s.get(t, admin, s.path("/audit?act=tenant."), http.StatusOK).body)
-	mustHave(t, log, s.email("ann"), "Changed the plan or settings", "UTC → Europe/Berlin", "USD → EUR", "1 entry")
+	mustHave(t, log, "ann", "Changed the plan or settings", "UTC → Europe/Berlin", "USD → EUR", "2 entries")
 	s.post(t, owner, page, change(first, "name", "Other"), http.StatusUnprocessableEntity, "Someone has changed these settings")
 	now := s.get(t, owner, page, http.StatusOK, "<title>Settings · Ten &amp; Co · Storeroom</title>").body
 	for field, texts := range map[string]map[string]string{
@@ -126,7 +126,7 @@ func TestLabelsOfShopsAreShownEverywhere(t *testing.T) {
 	log := plain(s.get(t, admin, s.path("/audit?act=channel."), http.StatusOK).body)
 	mustHave(t, log, "Renamed a shop", "high-street → High Street", "online → Web shop", "2 entries")
 
-	stale := formOf(t, first, page+"/channels", "label-online", "Internet")
+	stale := formOf(t, first, page+"/channels", "label-online", "Internet", "request", strings.Repeat("A", 26))
 	again := s.post(t, admin, page+"/channels", stale, http.StatusUnprocessableEntity, "Someone has changed this to “Web shop” meanwhile.",
 		`value="Internet"`).body
 	s.post(t, admin, page+"/channels", formOf(t, again, page+"/channels"), http.StatusSeeOther)
@@ -134,7 +134,7 @@ func TestLabelsOfShopsAreShownEverywhere(t *testing.T) {
 	empty := formOf(t, s.get(t, admin, page, http.StatusOK).body, page+"/channels", "label-online", " ", "label-pos", "Counter")
 	s.post(t, admin, page+"/channels", empty, http.StatusUnprocessableEntity, "The name must not be empty.")
 	s.get(t, admin, page, http.StatusOK, `value="Point of sale"`) // nothing of a form with an error is written
-	missing := formOf(t, first, page+"/channels", "label-gone", "x")
+	missing := formOf(t, first, page+"/channels", "label-gone", "x", "request", strings.Repeat("B", 26))
 	s.post(t, admin, page+"/channels", missing, http.StatusNotFound)
 }
 
