@@ -66,9 +66,12 @@ var errorPages = []struct {
 		mark("The form could not be read. Nothing was changed. Go back and try again.")}},
 }
 
-// fail shows an error page, with the navigation of the tenant if u is a member. The
+// fail shows an error page, with the navigation of the tenant if u is a member with a known role. The
 // cause of an internal error is written only to the log.
 func (p *Handler) fail(w http.ResponseWriter, r *http.Request, u user, err error) {
+	if !u.Can(people.Enter) {
+		u.Tenant = nil
+	}
 	page := p.errorPage(w, r, u.Format, err)
 	if err := p.show(w, page.Status, "error", u, page); err != nil {
 		http.Error(w, page.Title, page.Status)

@@ -94,10 +94,13 @@ func (p *Handler) adjustStock(w http.ResponseWriter, r *http.Request, u user) er
 	if notes := strings.TrimSpace(f.Get("notes")); notes != "" {
 		request.Notes = catalog.Value(notes)
 	}
+	refuse := func(isStale bool) error {
+		return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &refusedStock{f, isStale})
+	}
 	quantity, err := strconv.ParseInt(strings.TrimSpace(f.Get("quantity")), 10, 64)
 	if err != nil { // also an empty one: a blank is never a count of zero
 		f.Errors["quantity"] = u.T(fieldTexts["quantity"])
-		return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &f)
+		return refuse(false)
 	}
 	request.Quantity = catalog.Value(quantity)
 	err = p.once(w, r, u, f, func(u user) (string, error) {
@@ -107,17 +110,31 @@ func (p *Handler) adjustStock(w http.ResponseWriter, r *http.Request, u user) er
 	case err == nil:
 		return nil
 	case errors.Is(err, catalog.ErrPrecondition):
-		err = p.showNewStock(r, u, id, f)
+		return refuse(true)
 	case errors.Is(err, catalog.ErrInsufficientStock):
 		f.Errors["quantity"] = u.T("There is not enough in this warehouse.")
-		err = nil
 	default:
-		err = f.addProblems(u, err)
+		if err := f.addProblems(u, err); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	return refuse(false)
+}
+
+// refusedStock is the form of a change of stock that was refused.
+type refusedStock struct {
+	form
+	isStale bool // the stock has changed since the person saw it
+}
+
+// show returns the form as it is shown again, with the errors.
+func (f refusedStock) show(u user, p catalog.Product, ledger []catalog.Adjustment) form {
+	if f.isStale {
+		f.Errors[""] = u.T("The stock has changed since you opened the page. It is %s now. "+
+			"Count again, or save again if your count is right.", u.Format.Integer(p.Quantity))
+		f.Set("seen", newestOf(ledger))
 	}
-	return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &f)
+	return f.form
 }
 
 // adjust changes the stock of a product. A count is valid only for the stock that the person saw: if anything else has
@@ -138,21 +155,6 @@ func (u user) adjust(ctx context.Context, id int64, request catalog.AdjustReques
 		return catalog.ErrPrecondition
 	}
 	return nil
-}
-
-// showNewStock tells a person whose count was refused what the stock is now.
-func (p *Handler) showNewStock(r *http.Request, u user, id int64, f form) error {
-	product, err := u.catalog().Product(r.Context(), u.Tenant.ID, id)
-	if err != nil {
-		return err
-	}
-	ledger, err := u.catalog().Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
-		Page: paging.Page{Number: 1, PerPage: 1},
-	})
-	f.Errors[""] = u.T("The stock has changed since you opened the page. It is %s now. "+
-		"Count again, or save again if your count is right.", u.Format.Integer(product.Quantity))
-	f.Set("seen", newestOf(ledger.Items))
-	return err
 }
 
 // editPage is the page that changes a product.

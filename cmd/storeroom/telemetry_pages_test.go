@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -54,6 +55,9 @@ func (w *tracedServer) fillForm(t *testing.T, v *browser, page string, form url.
 	return form
 }
 
+// inputPattern matches the fields of a form, without those that the browser selects.
+var inputPattern = regexp.MustCompile(`<input [^>]*name="([^"]+)" value="([^"]*)"`)
+
 // usePages performs every action of the pages, with invalid and with valid input.
 func (w *tracedServer) usePages(t *testing.T) *browser {
 	t.Helper()
@@ -102,7 +106,11 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	}
 	w.open(t, v, to+"/language", url.Values{"language": {mark}}, 400)
 	w.open(t, v, to+"/language", url.Values{"language": {"en"}}, 303)
-	w.open(t, v, to+"/products/1/edit", nil, 200)
+	edit := url.Values{"status": {"draft"}}
+	for _, field := range inputPattern.FindAllStringSubmatch(w.open(t, v, to+"/products/1/edit", nil, 200), -1) {
+		edit.Set(field[1], html.UnescapeString(field[2]))
+	}
+	w.open(t, v, to+"/products/1/edit", edit, 303)
 	w.open(t, v, to+"/products/1/edit", url.Values{"name": {mark}, "version": {mark}, "request": {rand.Text()}}, 422)
 	stock := url.Values{
 		"type": {"set"}, "quantity": {"1"}, "warehouse": {"1"}, "seen": {"0"}, "notes": {mark}, "request": {rand.Text()},

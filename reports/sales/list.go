@@ -284,7 +284,7 @@ func (s *Store) Sums(ctx context.Context, tenant tenancy.ID, f Filter) (sums Ord
 	if f.Status == "cancelled" {
 		return sums, nil
 	}
-	err = s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
+	read := func(ctx context.Context, d *db.DB) error {
 		s := New(d)
 		if err := s.findNumbers(ctx, tenant, &f); err != nil {
 			return err
@@ -299,7 +299,12 @@ select count(*) as orders, coalesce(sum(f.revenue + f.tax + f.shipping), 0)::big
  cross join lateral (select * from orders where tenant_id = $1 and id = o.id limit 1) f
  cross join lateral (select sum(amount) as amount from refunds where tenant_id = $1 and order_id = o.id) r`, q.Args...)
 		return err
-	})
+	}
+	if f.Search == "" { // one query
+		err = read(ctx, s.db)
+	} else {
+		err = s.db.ReadAtOnce(ctx, tenant, read)
+	}
 	if err != nil {
 		return sums, fmt.Errorf("add up orders: %w", err)
 	}
