@@ -101,8 +101,8 @@ func TestAClerkCountsWhileTheShopSells(t *testing.T) {
 
 	s.mustAdjust(t, green.ID, "set", 7000)
 	late := s.post(t, clerk, page, formOf(t, checked, page, "action", "apply", "request", strings.Repeat("C", 26)),
-		http.StatusUnprocessableEntity, "The stock was set since you counted", "Leave out 1 product").body
-	s.post(t, clerk, page, formOf(t, late, page, "action", "apply", "skip", "1"), http.StatusSeeOther, "counted=1", "left_out=1")
+		http.StatusUnprocessableEntity, "The stock was set since you counted", "Leave out 2 products").body
+	s.post(t, clerk, page, formOf(t, late, page, "action", "apply", "skip", "1"), http.StatusSeeOther, "counted=0", "left_out=2")
 	if got := s.stockOf(t, green.ID); got != 7000 {
 		t.Errorf("a count of before has replaced a later one: %d", got)
 	}
