@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/limits"
@@ -171,7 +172,7 @@ func (r *sourceRows) checkSheet(row *table.Row) {
 	if !r.isExact {
 		return
 	}
-	isExport := strings.ToLower(strings.ReplaceAll(r.Sheet, " ", "_")) == r.name && r.Sheet != r.name
+	isExport := strings.ToLower(strings.ReplaceAll(words.OwnSheet(r.Sheet), " ", "_")) == r.name && r.Sheet != r.name
 	for i, cell := range row.Cells {
 		switch {
 		case len(cell) >= table.MaxCell-1 && len(utf16.Encode([]rune(cell))) >= table.MaxCell-1:

@@ -6,7 +6,9 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/text/language"
@@ -115,16 +117,69 @@ func mark(text string) string { return text }
 // variable matches the values in a text of another package.
 var variable = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”|\b\d[\d.,]*\d\b|\b\d\b`)
 
-// Sentence translates a text of another package, in which quoted values and numbers vary. The catalogs have it with %s
-// for each of them. Texts that they lack stay English.
+// Sentence translates a text of another package, which is one of foreign with values in it. A name may stand in front of
+// it, and a full stop behind it, and what follows a colon is translated too. Other texts stay English.
 func (f formatter) Sentence(text string) string {
 	var values []any
 	key := variable.ReplaceAllStringFunc(strings.ReplaceAll(text, "%", "%%"), func(value string) string {
 		values = append(values, strings.ReplaceAll(value, "%%", "%"))
 		return "%s"
 	})
+	if known := foreignForms(); !known.texts[key] {
+		for _, form := range known.forms {
+			groups := form.pattern.FindStringSubmatch(text)
+			if groups == nil {
+				continue
+			}
+			values = nil
+			for i, value := range groups[2 : len(groups)-1] {
+				if isLast := i == len(groups)-4; isLast && strings.HasSuffix(form.text, ": %s") {
+					value = f.sentences(value)
+				}
+				values = append(values, value)
+			}
+			return groups[1] + f.printer.Sprintf(form.text, values...) + groups[len(groups)-1]
+		}
+	}
 	return f.printer.Sprintf(key, values...)
 }
+
+// sentences translates texts that semicolons separate.
+func (f formatter) sentences(text string) string {
+	all := strings.Split(text, "; ")
+	for i, one := range all {
+		all[i] = f.Sentence(one)
+	}
+	return strings.Join(all, "; ")
+}
+
+// foreignForm is a text of another package in which other values than numbers and quoted ones vary, or that has numbers
+// of its own.
+type foreignForm struct {
+	text    string
+	pattern *regexp.Regexp
+}
+
+// foreignForms returns the texts that Sentence knows as they are, and all of foreign as forms, the longest first.
+var foreignForms = sync.OnceValue(func() (known struct {
+	texts map[string]bool
+	forms []foreignForm
+}) {
+	known.texts = map[string]bool{}
+	messages, err := words.Read(words.Languages[1].Code) // every other language has all texts
+	if err != nil {
+		panic(err) // the files are part of the program, and a test reads them
+	}
+	for text := range messages {
+		known.texts[text] = true
+	}
+	for _, text := range foreign {
+		body := strings.ReplaceAll(regexp.QuoteMeta(text), "%s", "(.+?)")
+		known.forms = append(known.forms, foreignForm{text, regexp.MustCompile("^(.+ )??" + body + `(\.?)$`)})
+	}
+	slices.SortStableFunc(known.forms, func(a, b foreignForm) int { return len(b.text) - len(a.text) })
+	return known
+})
 
 // Count formats a count.
 func (f formatter) Count(n int64) string { return f.signed(n, scale0, 1) }

@@ -303,15 +303,16 @@ func (f formatter) readingPart(text string) string {
 
 // reasonText translates why a row is refused: the name of a field and what is wrong with it, or a sentence.
 func (f formatter) reasonText(text string) string {
-	if translated := f.Sentence(text); translated != text {
-		return translated
-	}
+	var of string // the field with the longest name, because one can begin with another
 	for _, field := range slices.Concat(mappingFields(), []string{"unit_price", "unit_cost"}) {
-		if problem, found := strings.CutPrefix(text, imports.Label(field)+" "); found {
-			return f.refusalText(imports.Refusal{Field: field, Reason: problem})
+		if label := imports.Label(field); strings.HasPrefix(text, label+" ") && len(label) > len(imports.Label(of)) {
+			of = field
 		}
 	}
-	return text
+	if of == "" {
+		return f.Sentence(text)
+	}
+	return f.refusalText(imports.Refusal{Field: of, Reason: strings.TrimPrefix(text, imports.Label(of)+" ")})
 }
 
 // refusalText returns why a row is refused.

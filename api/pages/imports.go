@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -97,8 +98,11 @@ func (p *Handler) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
 		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": u.T("Select a file.")})
 	case isInvalid:
-		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{
-			"file": u.Format.Sentence("The upload " + invalid.Error() + ".")})
+		var problems []string
+		for _, field := range slices.Sorted(maps.Keys(invalid)) {
+			problems = append(problems, title(u.Format.Sentence(invalid[field][0]))+".")
+		}
+		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": strings.Join(problems, " ")})
 	case err != nil:
 		return err
 	}

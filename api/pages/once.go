@@ -23,32 +23,39 @@ const maxClaims = 3
 func (p *Handler) once(
 	w http.ResponseWriter, r *http.Request, u user, f form, work func(within user) (to string, err error),
 ) error {
+	to, err := u.once(r, f, work)
+	if err == nil {
+		redirect(w, r, to)
+	}
+	return err
+}
+
+// once is Handler.once for a form whose first response is another page than that to which a repeated one leads.
+func (u user) once(r *http.Request, f form, work func(within user) (to string, err error)) (to string, err error) {
 	if !f.hasRequest() {
-		return ErrForm
+		return "", ErrForm
 	}
 	values := maps.Clone(f.Values)
 	delete(values, "form-token") // of the session, which a password renews
+	delete(values, "password")   // which is not asked for again
 	content := sha256.Sum256([]byte(r.URL.Path + "?" + values.Encode()))
 	key := fmt.Sprintf("page %d %s", u.UserID, f.Get("request"))
-	return db.Retry(r.Context(), maxClaims, func() error {
+	err = db.Retry(r.Context(), maxClaims, func() error {
 		claim, done, err := idempotency.Begin(r.Context(), u.db, u.Tenant.ID, key, content)
 		if err != nil {
 			return err
 		}
 		if done != nil {
-			redirect(w, r, string(done.Body))
+			to = string(done.Body)
 			return nil
 		}
 		defer claim.Rollback(r.Context()) // after Commit it does nothing
 		within := u
 		within.db = claim.Tx
-		to, err := work(within)
-		if err == nil {
-			err = claim.Commit(r.Context(), idempotency.Response{Status: http.StatusSeeOther, Body: []byte(to)}, false)
+		if to, err = work(within); err != nil {
+			return err
 		}
-		if err == nil {
-			redirect(w, r, to)
-		}
-		return err
+		return claim.Commit(r.Context(), idempotency.Response{Status: http.StatusSeeOther, Body: []byte(to)}, false)
 	})
+	return to, err
 }

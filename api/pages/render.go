@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/api/pages/words"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -99,7 +100,8 @@ func title(word any) string {
 	if s == "" {
 		return ""
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	_, size := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:size]) + s[size:]
 }
 
 // layoutData is the data of the layout and of components.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/url"
@@ -40,7 +41,7 @@ func (p *Handler) listWebhooks(w http.ResponseWriter, r *http.Request, u user) e
 }
 
 func (p *Handler) showNewWebhook(w http.ResponseWriter, _ *http.Request, u user) error {
-	defaults := url.Values{"type": feed.Types, "batch_size": {strconv.Itoa(webhooks.MaxBatch)}}
+	defaults := url.Values{"type": feed.Types, "batch_size": {strconv.Itoa(webhooks.MaxBatch)}, "request": {rand.Text()}}
 	return p.show(w, http.StatusOK, "webhook-new", u, form{Values: defaults})
 }
 
@@ -85,11 +86,18 @@ func (p *Handler) createWebhook(w http.ResponseWriter, r *http.Request, u user) 
 		return err
 	}
 	if len(f.Errors) == 0 {
-		hook, err := p.Webhooks.On(u.db).Create(r.Context(), u.Tenant.ID, p.by(r, u), f.webhookFields(), nil)
-		if err == nil {
+		var hook webhooks.Webhook
+		to, err := u.once(r, f, func(u user) (to string, err error) {
+			hook, err = p.Webhooks.On(u.db).Create(r.Context(), u.Tenant.ID, p.by(r, u), f.webhookFields(), nil)
+			return u.path("/webhooks/" + strconv.FormatInt(hook.ID, 10)), err
+		})
+		switch {
+		case err == nil && hook.ID != 0:
 			return p.show(w, http.StatusOK, "webhook-secret", u, secretPage{hook, true})
-		}
-		if !f.addInvalid(u.Format, err) {
+		case err == nil: // a repeated form, for which no page has the secret
+			redirect(w, r, to)
+			return nil
+		case !f.addInvalid(u.Format, err):
 			return err
 		}
 	}

@@ -82,10 +82,22 @@ func TestThePersonWhoEndsAMakerDecidesAboutItsWebhooks(t *testing.T) {
 	})
 	t.Run("who creates a webhook is its maker", func(t *testing.T) {
 		form := url.Values{"url": {"https://own.example.com"}, "type": {"seller"}, "batch_size": {"100"}}
+		for name, values := range fields(t, s.get(t, cookie, s.path("/webhooks/new"), http.StatusOK).body) {
+			form[name] = values
+		}
+		var before, after, id int64
+		count := func(n *int64) {
+			t.Helper()
+			if err := s.super.QueryRow(t.Context(), `select count(*), max(id) from webhooks`).Scan(n, &id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		count(&before)
 		s.post(t, cookie, s.path("/webhooks"), form, http.StatusOK, "whsec_")
-		var id int64
-		if err := s.super.QueryRow(t.Context(), `select max(id) from webhooks`).Scan(&id); err != nil {
-			t.Fatal(err)
+		count(&after)
+		s.post(t, cookie, s.path("/webhooks"), form, http.StatusSeeOther, s.path(fmt.Sprint("/webhooks/", id))) // a double click
+		if count(&after); after != before+1 {
+			t.Errorf("the same form twice makes %d webhooks, want 1", after-before)
 		}
 		if got, want := state(id), fmt.Sprint("active member ", ann); got != want {
 			t.Errorf("the webhook is %q, want %q", got, want)

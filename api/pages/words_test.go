@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -372,10 +373,128 @@ func TestSentencesOfOtherPackagesKeepTheirValues(t *testing.T) {
 		`"2,5" must be a whole number`:                 `"2,5" muss eine ganze Zahl sein`,
 		"12,345 of 20,000 records are used":            "12,345 von 20,000 Datensätzen sind belegt",
 		"100 % of something new":                       "100 % of something new",
-		"":                                             "",
+		"Orders.csv line 3: column sku is missing.":    "Orders.csv Zeile 3: Die Spalte sku fehlt.",
+		"No file can be read: a b.csv has no header and no rows; c.xls is a ZIP in a ZIP.": "Keine Datei kann gelesen werden: " +
+			"a b.csv hat keine Kopfzeile und keine Zeilen; c.xls ist ein ZIP in einem ZIP.",
+		"is in EUR, but amounts here are in USD":              "ist in EUR, aber die Beträge sind hier in USD",
+		"must be between 0 and quantity times unit_price, 12": "muss zwischen 0 und Menge × Preis liegen, 12",
+		"": "",
 	} {
 		if got := f.Sentence(text); got != want {
 			t.Errorf("Sentence(%q) = %q, want %q", text, got, want)
 		}
 	}
+}
+
+// sources are the packages and files whose texts pages show with Sentence.
+var sources = []string{
+	"../imports/*.go", "../imports/table/*.go", "../../catalog/validate.go", "../../catalog/stockchange.go",
+	"../../reports/export/ownfield.go", "../../reports/sales/order.go", "../../reports/sales/refundcheck.go",
+	"../../reports/sales/ingest.go", "../../reports/sales/stock.go", "../../reports/sales/remove.go",
+	"../../reports/sales/channelplan.go", "../../reports/sales/customerplan.go", "../../tenancy/text.go",
+	"../../tenancy/money/money.go", "../../tenancy/changeplan/files.go", "../../tenancy/changeplan/parts.go",
+	"../imports/formats/*.yaml",
+}
+
+// elsewhere are texts of these packages that only the API, commands or the log show, and parts of others.
+var elsewhere = []string{
+	"a change plan continues", "a change plan waits for room", "the form is not valid multipart/form-data", "the import is of another tenant",
+	"has the unknown field %s", "is not a known setting", "must be a JSON object with settings: %s", "%s is refused: %s", "%s is not imported: %s", "must be a string",
+	"must be an object of files with objects of columns and fields", "must be an object of texts", "must be true or false",
+	"must not be empty; null restores the default", "is not a known part", "is not valid", "the total of the items", "The row",
+}
+
+// sentencePattern matches texts that begin as a reason or a note does.
+var sentencePattern = regexp.MustCompile(`^(%[qsdv] )?(is|are|must|has|have|cannot|would|may|does|was|were|needs|lacks?|takes|exceeds?|differs?|` +
+	`shares|replaces|leading|units|another|no|not|the|a|an|prices|both|requires|line|The|A|An|No|Rows|Computing) [\w%]`)
+
+// A reason that another package gives is translated, whatever values are in it.
+func TestSentencesOfOtherPackagesAreTranslated(t *testing.T) {
+	t.Parallel()
+	found := map[string]string{}
+	for _, pattern := range sources {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
+		}
+		for _, name := range names {
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case strings.HasSuffix(name, "_test.go"):
+			case strings.HasSuffix(name, ".yaml"):
+				for _, note := range yamlNote.FindAllStringSubmatch(string(source), -1) {
+					found[note[1]] = name
+				}
+			default:
+				sentencesOf(t, name, source, func(text string) { found[text] = name })
+			}
+		}
+	}
+	if len(found) < 150 {
+		t.Errorf("found %d texts", len(found))
+	}
+	for text, name := range found {
+		if slices.Contains(elsewhere, text) {
+			continue
+		}
+		sample := anyVerb.ReplaceAllStringFunc(text, func(verb string) string {
+			switch verb[len(verb)-1] {
+			case 'd':
+				return "7"
+			case 'q':
+				return `"some value"`
+			}
+			return "Some text"
+		})
+		for _, l := range words.Languages[1:] {
+			f := visitorFormat(httptest.NewRequest("GET", "/?language="+l.Code, nil))
+			if f.Sentence(sample) == sample {
+				t.Errorf("%s of %s has no text in %s.txt: add it to foreign", sample, name, l.Code)
+			}
+		}
+	}
+}
+
+var (
+	yamlNote = regexp.MustCompile(`(?m)^\s*(?:refuse|refund_note|lone_note): (.+)$`)
+	anyVerb  = regexp.MustCompile(`%(?:\[\d\])?[vwsdqU]`)
+)
+
+// sentencesOf calls f with the texts of a source that are reasons or notes. Sums of texts are one.
+func sentencesOf(t *testing.T, name string, source []byte, f func(text string)) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		e, isExpr := n.(ast.Expr)
+		if !isExpr {
+			return true
+		}
+		text, isText := sumOf(e)
+		if isText && sentencePattern.MatchString(text) && !strings.Contains(text, "\n") {
+			f(text)
+		}
+		return !isText
+	})
+}
+
+// sumOf is literal, with %s for the parts of a sum that are not texts.
+func sumOf(e ast.Expr) (string, bool) {
+	if b, isSum := e.(*ast.BinaryExpr); isSum && b.Op == token.ADD {
+		left, isLeft := sumOf(b.X)
+		right, isRight := sumOf(b.Y)
+		if !isLeft {
+			left = "%s"
+		}
+		if !isRight {
+			right = "%s"
+		}
+		return left + right, isLeft || isRight
+	}
+	return literal(e)
 }

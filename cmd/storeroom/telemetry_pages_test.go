@@ -252,7 +252,8 @@ func (w *tracedServer) useWebhooks(t *testing.T, v *browser, to string) {
 		"url": {"https://" + mark + ".invalid/" + mark}, "description": {mark}, "type": {"product"}, "batch_size": {"5"},
 	}
 	w.open(t, v, to+"/new", nil, 200)
-	w.open(t, v, to, url.Values{"url": {mark}}, 422)
+	w.open(t, v, to, w.fillForm(t, v, to+"/new", url.Values{"url": {mark}}), 422)
+	form = w.fillForm(t, v, to+"/new", form)
 	v.secrets = append(v.secrets, secretPattern.FindString(strings.ReplaceAll(w.open(t, v, to, form, 200), "&#43;", "+")))
 	w.open(t, v, to, nil, 200)
 	var last string

@@ -77,6 +77,22 @@ var ownByText = sync.OnceValue(func() map[string]map[string]string {
 	return all
 })
 
+// ownSheets are the sheets of our own files that pages export.
+var ownSheets = []string{"Products", "Orders", "Customers"}
+
+// OwnSheet returns the English name of the sheet of one of our own files. It returns other names as they are.
+func OwnSheet(text string) string {
+	for _, l := range Languages {
+		printer := message.NewPrinter(l.Tag, message.Catalog(Catalog()))
+		for _, name := range ownSheets {
+			if printer.Sprintf(name) == text {
+				return name
+			}
+		}
+	}
+	return text
+}
+
 // OwnHeader returns the header of one of our own files with the names of the API. It returns the same header if its
 // columns are not all texts of one language.
 func OwnHeader(header []string) []string {
