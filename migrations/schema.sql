@@ -407,7 +407,7 @@ alter table sales_zones enable row level security, force row level security;
 create policy tenant on sales_zones for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
-grant select on sales_zones to storeroom_runtime;
+grant select, update on sales_zones to storeroom_runtime;
 
 create table customers (
     tenant_id  bigint not null,
@@ -3921,6 +3921,29 @@ end $function$;
 alter function find_orders(text,integer) owner to storeroom_search;
 revoke execute on function find_orders(text,integer) from public;
 grant execute on function find_orders(text,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.change_settings(token bytea, new_name text, new_timezone text, new_currency text)
+ RETURNS TABLE(name text, timezone text, currency text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+begin
+    -- An owner could remove the member meanwhile.
+    select t.name, t.timezone, t.currency into name, timezone, currency from tenants t where t.id = tenant for no key update;
+    if acting_member(token, '{owner,admin}') is null then
+        return;
+    end if;
+    update tenants t
+       set name = new_name, timezone = new_timezone, currency = new_currency, updated_at = now()
+     where t.id = tenant
+       and (t.name, t.timezone, t.currency) is distinct from (new_name, new_timezone, new_currency);
+    return next;
+end $function$;
+revoke execute on function change_settings(bytea,text,text,text) from public;
+grant execute on function change_settings(bytea,text,text,text) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.claim_work(of_task text, by_worker uuid, seconds double precision, delay double precision)
  RETURNS TABLE(tenant bigint, attempts integer)

@@ -52,6 +52,11 @@ func actionPhrase(action string) string {
 		"key.create":                 mark("Created an API key"),
 		"key.roll":                   mark("Rolled an API key"),
 		"key.revoke":                 mark("Revoked an API key"),
+		"channel.change":             mark("Renamed a shop"),
+		"warehouse.create":           mark("Added a warehouse"),
+		"warehouse.rename":           mark("Renamed a warehouse"),
+		"stock.count":                mark("Applied a stock count"),
+		"stock.move":                 mark("Moved stock"),
 		"member.create":              mark("Added a member"),
 		"member.invite":              mark("Invited a member"),
 		"member.invite_revoke":       mark("Revoked an invitation"),
@@ -84,6 +89,8 @@ var detailLabels = map[string]string{
 	"types": mark("Types"), "file": mark("File"), "filters": mark("Filters"), "email": mark("E-mail"),
 	"attempts": mark("Attempts"), "plan": mark("Plan"), "currency": mark("Currency"), "state": mark("State"),
 	"description": mark("Description"), "batch_size": mark("Most entries in a message"), "webhooks": mark("Webhooks"),
+	"label": mark("Name of the shop"), "warehouse": mark("Warehouse"), "counted": mark("Counted"), "corrected": mark("Corrected"),
+	"left_out": mark("Left out"), "quantity": mark("Quantity"), "from": mark("From"), "to": mark("To"),
 	"rows": mark("Rows"), "fields": mark("Fields"), "title": mark("Title"),
 }
 

@@ -115,6 +115,11 @@ var options = map[string][]option{
 		{"-sku", "SKU, from Z", ""}, {"price", "Lowest price", ""}, {"-price", "Highest price", ""},
 		{"stock", "Smallest stock", ""}, {"-stock", "Largest stock", ""},
 	},
+	// How many seconds before they were typed quantities were counted.
+	"before": {
+		{"0", "as I type them", ""}, {"900", "15 minutes before", ""}, {"1800", "30 minutes before", ""},
+		{"3600", "1 hour before", ""}, {"7200", "2 hours before", ""}, {"14400", "4 hours before", ""},
+	},
 	// The days that the page about usage shows.
 	"usage": {{"7", "Last 7 days", ""}, {"30", "Last 30 days", ""}, {"90", "Last 90 days", ""}},
 	// The prefixes of actions by which the audit log can be filtered.
@@ -123,6 +128,9 @@ var options = map[string][]option{
 		{"archive.", "Archives", ""},
 		{"products.", "Price changes", ""},
 		{"product.", "Products", ""},
+		{"stock.", "Stock counts and moves", ""},
+		{"channel.", "Shops", ""},
+		{"warehouse.", "Warehouses", ""},
 		{"customer.", "Customers", ""},
 		{"import.", "Imports", ""},
 		{"key.", "API keys", ""},

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,6 +128,50 @@ type importPage struct {
 	IsShort   bool             // shows only the first rows
 	HasTheirs bool
 	Errors    fieldErrors
+}
+
+// Steps are the steps of an import in words. The first is the page with the files.
+func (p importPage) Steps() []string {
+	return []string{mark("File"), mark("Questions"), mark("Check"), mark("Done")}
+}
+
+// Step returns the index of the step in Steps, or 0 for an import that was stopped.
+func (p importPage) Step() int {
+	switch p.State {
+	case changeplan.Planning, changeplan.NeedsMapping:
+		return 1
+	case changeplan.Planned:
+		return 2
+	case changeplan.Applying, changeplan.Applied:
+		return 3
+	}
+	return 0
+}
+
+// OrdersQuery returns the parameters of the list with the orders of the import: those of its months, and of its shop if
+// it has one. It returns "" for an import without orders.
+func (p importPage) OrdersQuery() template.URL {
+	var first, last, channel string
+	shops := map[string]bool{}
+	for _, t := range p.Totals {
+		if t.Channel == nil || t.Orders == 0 {
+			continue
+		}
+		if first == "" || t.Month < first {
+			first = t.Month
+		}
+		last, channel = max(last, t.Month), *t.Channel
+		shops[channel] = true
+	}
+	end, err := time.Parse("2006-01", last)
+	if err != nil {
+		return ""
+	}
+	v := url.Values{"from": {first + "-01"}, "to": {end.AddDate(0, 1, -1).Format(time.DateOnly)}}
+	if len(shops) == 1 {
+		v.Set("channel", channel)
+	}
+	return template.URL(v.Encode())
 }
 
 // importKinds are the kinds of rows in the order of the page.

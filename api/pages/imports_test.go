@@ -487,3 +487,49 @@ func TestEachQuestionHasAForm(t *testing.T) {
 		}
 	}
 }
+
+// The page of an import says which step it is, and leads to its orders in the end.
+func TestAnImportLeadsFromTheFileToItsOrders(t *testing.T) {
+	t.Parallel()
+	web, shop := new("web"), new("high-street")
+	totals := []imports.Total{
+		{Month: "2026-03", Channel: web, Orders: 2}, {Month: "2026-02", Channel: web, Orders: 1}, {Month: "2026-05"},
+	}
+	page := importPage{Input: imports.Input{Totals: totals}}
+	if got, want := string(page.OrdersQuery()), "channel=web&from=2026-02-01&to=2026-03-31"; got != want {
+		t.Errorf("the orders are those of %s, want %s", got, want)
+	}
+	page.Totals = append(page.Totals, imports.Total{Month: "2024-02", Channel: shop, Orders: 1})
+	if got, want := string(page.OrdersQuery()), "from=2024-02-01&to=2026-03-31"; got != want {
+		t.Errorf("the orders of two shops are those of %s, want %s", got, want)
+	}
+	page.Totals = totals[2:]
+	if got := page.OrdersQuery(); got != "" {
+		t.Errorf("an import of refunds leads to orders of %s", got)
+	}
+	p := &Handler{templates: parseTemplates()}
+	u := user{Format: sampleFormat(), Session: people.Session{Role: people.Admin, Tenant: &sampleTenant}}
+	for state, want := range map[changeplan.State]string{
+		changeplan.Planning: "Questions", changeplan.NeedsMapping: "Questions", changeplan.Planned: "Check",
+		changeplan.Applying: "Done", changeplan.Applied: "Done", changeplan.Undone: "", changeplan.Cancelled: "",
+	} {
+		page := importPage{planPage: planPage{Summary: changeplan.Summary{Plan: changeplan.Plan{State: state}}, Running: state.IsDue()}}
+		page.Totals = totals
+		w := httptest.NewRecorder()
+		if err := p.show(w, http.StatusOK, "import", u, page); err != nil {
+			t.Fatal(err)
+		}
+		body := w.Body.String()
+		step := regexp.MustCompile(`<li aria-current="step">([^<]*)`).FindStringSubmatch(body)
+		if want == "" && step != nil || want != "" && (step == nil || step[1] != want) {
+			t.Errorf("the step of the state %s is %q, want %q", state, step, want)
+		}
+		hasOrders := strings.Contains(body, `/orders?channel=web&amp;from=2026-02-01&amp;to=2026-03-31">See these orders`)
+		if hasOrders != (state == changeplan.Applied) {
+			t.Errorf("an import in the state %s leads to its orders: %v", state, hasOrders)
+		}
+		if state == changeplan.Planned && strings.Index(body, "Orders by month") > strings.Index(body, `id="rows"`) && strings.Contains(body, `id="rows"`) {
+			t.Error("the check does not begin with the months")
+		}
+	}
+}

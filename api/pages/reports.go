@@ -359,7 +359,7 @@ func reportLinks(form rangeForm, channels []string, current string) (links []rep
 		}
 		links = append(links, reportLink{kind.Title, "reports/" + kind.Name + "?" + v.Encode(), kind.Name == current})
 	}
-	return append(links, reportLink{mark("Check"), "reports/check?" + form.days().Encode(), current == "check"})
+	return append(links, reportLink{mark("Check the figures"), "reports/check?" + form.days().Encode(), current == "check"})
 }
 
 // HasCategory reports whether a category is selected.

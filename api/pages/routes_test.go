@@ -139,6 +139,15 @@ var allowed = map[string][]string{
 	"GET {t}/reports/custom":                           {"accountant", "viewer", "admin", "owner"},
 	"GET {t}/reports/custom.csv":                       {"accountant", "viewer", "admin", "owner"},
 	"GET {t}/reports/custom.xlsx":                      {"accountant", "viewer", "admin", "owner"},
+	"GET {t}/products/{id}/move":                       {"clerk", "admin", "owner"},
+	"POST {t}/products/{id}/move":                      {"clerk", "admin", "owner"},
+	"GET {t}/count":                                    {"clerk", "admin", "owner"},
+	"POST {t}/count":                                   {"clerk", "admin", "owner"},
+	"GET {t}/settings":                                 {"admin", "owner"},
+	"POST {t}/settings":                                {"admin", "owner"},
+	"POST {t}/settings/channels":                       {"admin", "owner"},
+	"POST {t}/settings/warehouses":                     {"admin", "owner"},
+	"POST {t}/settings/warehouses/new":                 {"admin", "owner"},
 }
 
 // A user without access gets the response that reveals the least.

@@ -212,6 +212,15 @@ func samples() map[string][]any {
 	failing.State, failing.PauseReason, failing.PausedAt = webhooks.Active, nil, nil
 	refused := webhooks.Delivery{ID: 9, At: now, Status: new(500), LastSeq: text, Response: hostile, MessageID: hostile}
 	lost := webhooks.Delivery{At: now, Type: "test", Error: text}
+	counting := countPage{
+		form: invalid, Warehouses: []catalog.Reference{{ID: 3, Name: hostile}}, Categories: []catalog.Reference{{Name: hostile}},
+		Rows:   []countRow{{catalog.Countable{ID: 7, SKU: hostile, Name: hostile, UPC: text, BinLocation: text}, hostile, "1"}, {}},
+		IsFull: true, Counted: 1,
+	}
+	checked := counting
+	checked.setCheck([]catalog.CountedStock{
+		{Countable: counting.Rows[0].Countable, Counted: 1, IsReset: true}, {Cost: amount, Counted: 5}, {Moved: -9}, {Counted: 1},
+	})
 	const linkURL = "https://shop.example.com/settings/link/x"
 	return map[string][]any{
 		"account": {nil},
@@ -240,6 +249,14 @@ func samples() map[string][]any {
 			[]catalog.LedgerStock{{WarehouseName: hostile}, {}}, pager{}, months,
 			monthsChart(7, months, format), stockForm{invalid, []catalog.Reference{{ID: 3, Name: hostile}}},
 		}},
+		"product-move": {movePage{}, movePage{
+			invalid, product, []catalog.WarehouseStock{{WarehouseName: hostile}}, []catalog.Reference{{ID: 3, Name: hostile}, {}},
+		}},
+		"business": {settingsPage{}, settingsPage{
+			form: invalid, Channels: []sales.Channel{{Identifier: "web", Label: hostile}, {Identifier: "pos", Label: "pos"}},
+			Warehouses: []catalog.Reference{{ID: 3, Name: hostile, IsDefault: true}, {}}, Truncated: true,
+		}, settingsPage{HasOrders: true}},
+		"count": {countPage{}, countPage{Result: &countResult{2, 1, 1}}, counting, checked},
 		"product-edit": {editPage{}, editPage{
 			invalid, product, url.Values{"name": {hostile}, "status": {"draft"}, "upc": {hostile}}, references, 20,
 		}},

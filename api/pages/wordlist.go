@@ -78,6 +78,7 @@ var foreign = []string{
 	"The name must not be empty.",
 	"The name must have at most %s characters.",
 	"The name must not contain control characters.",
+	"The name is already taken.",
 	"The e-mail address must be an e-mail address.",
 	"The role must be owner, admin, viewer, accountant or clerk.",
 	"The password must have %s to %s characters.",

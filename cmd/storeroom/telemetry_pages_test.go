@@ -118,6 +118,8 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, v, to+"/products/1/stock", stock, 422) // a count of stock that has changed
 	stock.Set("type", "add")
 	w.open(t, v, to+"/products/1/stock", stock, 303)
+	w.useSettings(t, v, to)
+	w.countStock(t, v, to)
 	w.open(t, v, to+"/confirm?next="+mark, nil, 200)
 	w.open(t, v, to+"/confirm", url.Values{"next": {mark}, "password": {mark}}, 200)
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
@@ -269,4 +271,53 @@ func (w *tracedServer) useWebhooks(t *testing.T, v *browser, to string) {
 	w.open(t, v, one+"/rotate", url.Values{}, 200)
 	w.open(t, v, one+"/delete", nil, 200)
 	w.open(t, v, one+"/delete", url.Values{}, 303)
+}
+
+// useSettings performs every action of the page of settings.
+func (w *tracedServer) useSettings(t *testing.T, v *browser, to string) {
+	t.Helper()
+	page := to + "/settings"
+	version := regexp.MustCompile(`name="version" value="(\w+)"`).FindStringSubmatch(w.open(t, v, page, nil, 200))[1]
+	w.open(t, v, page, url.Values{"name": {mark + " 2"}, "version": {mark}}, 422)
+	w.open(t, v, page, url.Values{"name": {mark + " 2"}, "version": {version}}, 303)
+	form := func(values ...string) url.Values {
+		f := url.Values{"request": {rand.Text()}}
+		for i := 0; i < len(values); i += 2 {
+			f.Set(values[i], values[i+1])
+		}
+		return f
+	}
+	w.open(t, v, page+"/channels", form("label-pos", mark, "was-label-pos", mark), 303)
+	w.open(t, v, page+"/channels", form("label-pos", mark, "was-label-pos", "Point of sale"), 303)
+	w.open(t, v, page+"/warehouses/new", form("new-warehouse", ""), 422)
+	w.open(t, v, page+"/warehouses/new", form("new-warehouse", mark+" cellar"), 303)
+	w.open(t, v, page+"/warehouses", form("warehouse-1", mark, "was-warehouse-1", mark+"-"), 422)
+	var name string
+	if err := w.MustSuper(t).QueryRow(t.Context(), `select name from warehouses where id = 1`).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	w.open(t, v, page+"/warehouses", form("warehouse-1", mark, "was-warehouse-1", name), 303)
+}
+
+// countStock counts stock and moves it.
+func (w *tracedServer) countStock(t *testing.T, v *browser, to string) {
+	t.Helper()
+	w.open(t, v, to+"/count?show=1&bin="+mark, nil, 200)
+	count := url.Values{"request": {rand.Text()}, "p": {"1"}, "q-1": {"5"}, "action": {"next"}, "code": {mark}}
+	w.open(t, v, to+"/count", count, 422)
+	count.Del("code")
+	count.Set("action", "apply")
+	w.open(t, v, to+"/count", count, 303)
+	w.open(t, v, to+"/products/1/move", nil, 200)
+	var other string
+	if err := w.MustSuper(t).QueryRow(t.Context(), `
+		select max(id)::text from warehouses where tenant_id = (select tenant_id from products where id = 1)`).Scan(&other); err != nil {
+		t.Fatal(err)
+	}
+	move := url.Values{
+		"request": {rand.Text()}, "quantity": {"0"}, "from": {"1"}, "to": {other}, "notes": {mark},
+	}
+	w.open(t, v, to+"/products/1/move", move, 422)
+	move.Set("quantity", "1")
+	w.open(t, v, to+"/products/1/move", move, 303)
 }

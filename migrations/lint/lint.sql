@@ -131,7 +131,7 @@ problems (object, problem) as (
                 'next_unfilled_tenant', 'schema_version', 'schema_functions', 'password_parameters', 'begin_session',
                 'use_session', 'session_tenants', 'session_language', 'set_language', 'confirm_session', 'end_session', 'change_password', 'sign_in',
                 'log_failed_sign_in',
-                'tenant_members', 'change_member', 'make_link', 'tenant_links',
+                'tenant_members', 'change_member', 'change_settings', 'make_link', 'tenant_links',
                 'end_link', 'open_link', 'accept_invitation', 'use_reset', 'wal_position', 'has_replayed',
                 'empty_old_changes', 'empty_old_webhook_deliveries', 'delete_unused_deliveries', 'queue_webhooks',
                 'queue_webhook', 'claim_webhooks', 'lock_maker', 'check_file_owner',

@@ -161,3 +161,27 @@ func (s *Store) Zone(ctx context.Context, tenant tenancy.ID) (string, error) {
 		 where tenant_id = $1`, tenant)
 	return row.Timezone, tenancy.Wrap(err, "read time zone of sales")
 }
+
+// SetFirstZone reports whether the tenant has no order. If so, the rollups count days in the time zone from then on, and
+// no order can be stored before the transaction ends. Otherwise nothing has changed.
+func SetFirstZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone string) (unsold bool, err error) {
+	if _, err := tx.Exec(ctx, `select `+exclusive+`(`+zoneLock+`)`, tenant); err != nil {
+		return false, err
+	}
+	var found hasOrders
+	if err := tx.QueryRow(ctx, selectHasOrders, tenant).Scan(&found.HasOrders); err != nil || found.HasOrders {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, `update sales_zones set timezone = $2 where tenant_id = $1`, tenant, zone)
+	return true, err
+}
+
+type hasOrders struct{ HasOrders bool }
+
+const selectHasOrders = `select exists (select from orders where tenant_id = $1) as has_orders`
+
+// HasOrders reports whether the tenant has an order, also a cancelled one.
+func (s *Store) HasOrders(ctx context.Context, tenant tenancy.ID) (bool, error) {
+	found, err := db.One[hasOrders](ctx, s.db, tenant, selectHasOrders, tenant)
+	return found.HasOrders, tenancy.Wrap(err, "look for an order")
+}

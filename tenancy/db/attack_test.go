@@ -770,6 +770,10 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 				inA + `select change_member(` + token + `, 2, null, true)` + amyIsViewer, something,
 			},
 			attempt{
+				"change_settings", with("change A's settings"),
+				inA + `select from change_settings(` + token + `, 'Mine', 'UTC', 'USD')`, nothing,
+			},
+			attempt{
 				"lock_maker", with("make a webhook of A"), inA + `select from lock_maker(null, ` + token + `)`, nothing,
 			},
 			attempt{
@@ -1035,6 +1039,12 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		attempt{
 			"change_member", "end A's links of a member of both",
 			`select change_member(sha256('bea'), 1, null, false); select from open_link(sha256('for bea'))`, something,
+		},
+		attempt{
+			"change_settings", "change A's settings as B's",
+			`select change_settings(sha256('bea'), 'Mine', 'UTC', 'USD');
+				select from use_session(sha256('amy'), 'a') where tenant_name = 'Mine'`,
+			nothing,
 		},
 		attempt{
 			"make_link", "invite into A",

@@ -311,3 +311,48 @@ func tenantRow(rows pgx.Rows, err error) (Tenant, error) {
 	}
 	return t, err
 }
+
+// ErrSettingsChanged reports that someone else has changed the settings.
+var ErrSettingsChanged = errors.New("the settings have changed")
+
+// ChangeSettings stores the name, the time zone and the currency of t, for a session of an owner or an admin. before
+// has those that the person saw. allow is called in the transaction of the rows if the time zone or the currency
+// changes, and returns an error if it must not. ChangeSettings returns an InvalidError, ErrSettingsChanged, the error of
+// allow, or tenancy.ErrEnded if the actor is no longer an owner or an admin.
+//
+// On a cluster, the copies of the settings in the shard group stay: nothing reads them there.
+func ChangeSettings(
+	ctx context.Context, pool *db.DB, by tenancy.Actor, before, t Tenant, allow func(context.Context, pgx.Tx) error,
+) error {
+	if err := t.validate(before); err != nil {
+		return err
+	}
+	err := pool.TxWithCentral(ctx, t.ID, func(central, rows pgx.Tx) error {
+		type settings struct{ Name, Timezone, Currency string }
+		found, err := central.Query(ctx, `select * from change_settings($1, $2, $3, $4)`,
+			by.Session, t.Name, t.Timezone, t.Currency)
+		if err != nil {
+			return err
+		}
+		stored, err := pgx.CollectExactlyOneRow(found, pgx.RowToStructByName[settings])
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return tenancy.ErrEnded
+		case err != nil:
+			return err
+		case stored != settings{before.Name, before.Timezone, before.Currency}:
+			return ErrSettingsChanged
+		}
+		if t.Timezone != before.Timezone || t.Currency != before.Currency {
+			if err := allow(ctx, rows); err != nil {
+				return err
+			}
+		}
+		changes := t.changes(before)
+		if len(changes) == 0 {
+			return nil
+		}
+		return Audit(ctx, central, t.ID, by, Entry{Action: "tenant.change", Target: t.Slug, Details: changes})
+	})
+	return tenancy.Wrap(err, "change the settings of the tenant %d", t.ID)
+}

@@ -81,8 +81,15 @@ func (b *tab) checkViewports(name string) {
 			b.t.Errorf("%s: axe: %s", where, violation)
 		}
 	}
+	b.show("light", narrowest, 640)
+	if width := evaluate[int64](b, `document.documentElement.scrollWidth`); width > narrowest {
+		b.t.Errorf("%s is %d pixels wide in a window of %d: %s", name, width, narrowest, b.widest(narrowest))
+	}
 	b.do(chromedp.EmulateViewport(viewports[0].width, viewports[0].height))
 }
+
+// narrowest is the smallest width of a window in which pages must not scroll horizontally.
+const narrowest = 320
 
 // widest returns the elements that exceed the width.
 func (b *tab) widest(width int64) string {
@@ -279,6 +286,7 @@ func (s *site) checkSalesPages(t *testing.T, owner string) {
 	b.check("report")
 	b.mustOpen(s.page("reports/custom") + "?period=last_90_days&by=category&metric=net_revenue&metric=margin_percent")
 	b.check("report-custom")
+	b.checkStockPages()
 	if s.widths {
 		return
 	}
@@ -299,6 +307,28 @@ func (s *site) checkSalesPages(t *testing.T, owner string) {
 	b.saveFirstScreens()
 	b.checkPrint()
 	b.checkFiguresWithoutScript()
+}
+
+// checkStockPages checks the pages that count and move stock, and the settings of the business.
+func (b *tab) checkStockPages() {
+	b.t.Helper()
+	b.mustOpen(b.page("settings"))
+	b.check("settings")
+	b.mustOpen(b.page("count"))
+	b.check("count")
+	b.mustOpen(b.page("count") + "?show=1")
+	b.checkViewports("count-sheet") // it has too many fields for the key Tab
+	evaluate[bool](b, `(() => {
+		document.querySelectorAll("input[name^=q-]").forEach((field, i) => { if (i < 5) field.value = i; });
+		return true;
+	})()`)
+	b.press("Check")
+	b.wantText("Check the count", "Value at cost")
+	b.check("count-check")
+	b.mustOpen(b.page("products"))
+	b.press(b.text("main tbody a"))
+	b.press("Move stock")
+	b.check("move")
 }
 
 // checkCustomers opens the list, a customer and the confirmation, and erases the customer.

@@ -98,6 +98,17 @@ if (print) {
   print.hidden = false;
   print.addEventListener("click", () => window.print());
 }
+// Each quantity of a stock count was counted when it was typed, not when the form is sent.
+const sheet = document.querySelector("form[data-typed]");
+if (sheet) {
+  const typed = new Map();
+  sheet.addEventListener("input", ({ target }) => {
+    if (target.name.startsWith("q-")) typed.set(target.name.slice(2), Date.now());
+  });
+  sheet.addEventListener("formdata", ({ formData }) => {
+    for (const [id, at] of typed) formData.set(`ago-${id}`, Math.round((Date.now() - at) / 1000));
+  });
+}
 
 // The keys of the page Keyboard. A field, an open dialog and a key of the browser come first.
 let previous = "";
