@@ -314,11 +314,6 @@ func (p *reportPage) readParts(r *http.Request) {
 	}
 }
 
-// cleanText returns text as PostgreSQL can store it.
-func cleanText(text string) string {
-	return strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", ""))
-}
-
 // canSort reports whether the page can be sorted by a column.
 func (p *reportPage) canSort(column string) bool {
 	if p.sorts != nil {

@@ -217,8 +217,8 @@ func samples() map[string][]any {
 		Rows:   []countRow{{catalog.Countable{ID: 7, SKU: hostile, Name: hostile, UPC: text, BinLocation: text}, hostile, "1"}, {}},
 		IsFull: true, Counted: 1,
 	}
-	checked := counting
-	checked.setCheck([]catalog.CountedStock{
+	checkedCount := counting
+	checkedCount.setCheck([]catalog.CountedStock{
 		{Countable: counting.Rows[0].Countable, Counted: 1, IsReset: true}, {Cost: amount, Counted: 5}, {Moved: -9}, {Counted: 1},
 	})
 	const linkURL = "https://shop.example.com/settings/link/x"
@@ -256,7 +256,7 @@ func samples() map[string][]any {
 			form: invalid, Channels: []sales.Channel{{Identifier: "web", Label: hostile}, {Identifier: "pos", Label: "pos"}},
 			Warehouses: []catalog.Reference{{ID: 3, Name: hostile, IsDefault: true}, {}}, Truncated: true,
 		}, settingsPage{HasOrders: true}},
-		"count": {countPage{}, countPage{Result: &countResult{2, 1, 1}}, counting, checked},
+		"count": {countPage{}, countPage{Result: &countResult{2, 1, 1}}, counting, checkedCount},
 		"product-edit": {editPage{}, editPage{
 			invalid, product, url.Values{"name": {hostile}, "status": {"draft"}, "upc": {hostile}}, references, 20,
 		}},
