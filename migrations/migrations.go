@@ -188,7 +188,8 @@ func lintBeforeCommit(ctx context.Context, conn *pgx.Conn) error {
 // Version returns the version of the schema: the number of the last migration that ran.
 func Version(ctx context.Context, conn *pgx.Conn) (int, error) {
 	var version int
-	if err := conn.QueryRow(ctx, `select schema_version()`).Scan(&version); err != nil {
+	// Outside a transaction, a pooler can send the parts of a query to different sessions, so this one has one part.
+	if err := conn.QueryRow(ctx, `select schema_version()`, pgx.QueryExecModeExec).Scan(&version); err != nil {
 		return 0, fmt.Errorf("read the schema version (did you run `storeroom migrate`?): %w", err)
 	}
 	return version, nil

@@ -70,7 +70,9 @@ const moved = "57S01"
 // findCluster checks whether the tables of tenants are distributed.
 func (db *DB) findCluster(ctx context.Context, url string, change []func(*pgx.ConnConfig)) error {
 	var found bool
-	err := db.conns.QueryRow(ctx, `select to_regclass('storeroom_citus.tenants') is not null`).Scan(&found)
+	// Outside a transaction, a pooler can send the parts of a query to different sessions, so this one has one part.
+	err := db.conns.QueryRow(ctx, `select to_regclass('storeroom_citus.tenants') is not null`,
+		pgx.QueryExecModeExec).Scan(&found)
 	if err != nil || !found {
 		return err
 	}
