@@ -120,6 +120,13 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, v, to+"/products/1/stock", stock, 303)
 	w.useSettings(t, v, to)
 	w.countStock(t, v, to)
+	for _, page := range []string{"/products/new", "/products/change?id=1", "/products/labels?all=1&search=" + mark} {
+		w.open(t, v, to+page, nil, 200)
+	}
+	w.open(t, v, to+"/products/new", url.Values{"name": {mark}}, 422)
+	w.open(t, v, to+"/products/change", url.Values{"id": {"1"}, "price_how": {mark}}, 422)
+	w.open(t, v, to+"/products/1/pictures", url.Values{"file": {mark}}, 400)
+	w.open(t, v, to+"/products/1/pictures/1/remove", url.Values{}, 303)
 	w.open(t, v, to+"/confirm?next="+mark, nil, 200)
 	w.open(t, v, to+"/confirm", url.Values{"next": {mark}, "password": {mark}}, 200)
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
