@@ -136,19 +136,28 @@ type productComparison struct {
 
 type soldIDRow struct{ ID int64 }
 
+// soldIDsOfProductsSQL looks up each product: for a list, PostgreSQL might read those of all products.
 const soldIDsOfProductsSQL = `
-		select id
-		  from sold_products
-		 where tenant_id = $1
-		   and product_id = any ({products})
-		   {and_category}
+		select s.id
+		  from unnest({products}::bigint[]) p (product_id)
+		 cross join lateral (
+		       select id
+		         from sold_products
+		        where tenant_id = $1
+		          and product_id = p.product_id
+		          {and_category}
+		       offset 0) s
 		 union all
-		select id
-		  from sold_products
-		 where tenant_id = $1
-		   and sku = any ({skus})
-		   and product_id is null
-		   {and_category}`
+		select s.id
+		  from unnest({skus}::text[]) p (sku)
+		 cross join lateral (
+		       select id
+		         from sold_products
+		        where tenant_id = $1
+		          and sku = p.sku
+		          and product_id is null
+		          {and_category}
+		       offset 0) s`
 
 func (c *productComparison) queue(b batch) {
 	before := c.query.Compare.Range(c.query.Range)

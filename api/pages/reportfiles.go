@@ -18,7 +18,7 @@ const noGroup = "None"
 // person's language. An invalid period leads back to the page, which has a message.
 func (p *Handler) downloadReport(kind *reportKind, format string) handler {
 	send := func(w http.ResponseWriter, r *http.Request, u user) error {
-		page, err := p.newReport(r, u, kind)
+		page, err := p.newReport(r, u, kind, false)
 		if err != nil {
 			return err
 		}

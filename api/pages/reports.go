@@ -171,8 +171,8 @@ func reportFigure(name string) (c reports.Column, isMetric bool) {
 	return c, false
 }
 
-// newReport reads the parameters of a report, and what its filters offer.
-func (p *Handler) newReport(r *http.Request, u user, kind *reportKind) (*reportPage, error) {
+// newReport reads the parameters of a report and, for a page, what its filters offer.
+func (p *Handler) newReport(r *http.Request, u user, kind *reportKind, isPage bool) (*reportPage, error) {
 	now := time.Now()
 	form, selected := readRange(r, u.Format, tenancy.DayOf(now, u.Format.zone))
 	form.Channel, form.Running, form.Kept = "", false, url.Values{}
@@ -188,8 +188,11 @@ func (p *Handler) newReport(r *http.Request, u user, kind *reportKind) (*reportP
 		page.at.PerPage = comparedPerPage
 		page.until = compareUntil(selected, now, u.Format.zone)
 	}
-	if err := page.readFilters(r, u); err != nil {
-		return nil, err
+	page.readFilters(r)
+	if isPage {
+		if err := page.readChoices(r.Context(), u); err != nil {
+			return nil, err
+		}
 	}
 	page.readParts(r)
 	if column, _ := strings.CutPrefix(page.Sort, "-"); !page.canSort(column) {
@@ -221,19 +224,31 @@ func (p *reportPage) keep(name string, values ...string) {
 	}
 }
 
-// readFilters reads the selected shops and categories, and all of which there is a choice.
-func (p *reportPage) readFilters(r *http.Request, u user) error {
-	ctx, limit := r.Context(), 1
+// readFilters reads the selected shops and categories.
+func (p *reportPage) readFilters(r *http.Request) {
+	limit := 1
 	if p.hasSeveral {
 		limit = maxChoices
 	}
-	if p.hasChannel {
-		for _, channel := range r.Form["channel"] {
-			if channel = cleanText(channel); channel != "" && !slices.Contains(p.Channels, channel) && len(p.Channels) < limit {
-				p.Channels = append(p.Channels, channel)
-			}
+	for _, channel := range r.Form["channel"] {
+		channel = cleanText(channel)
+		if p.hasChannel && channel != "" && !slices.Contains(p.Channels, channel) && len(p.Channels) < limit {
+			p.Channels = append(p.Channels, channel)
 		}
-		p.keep("channel", p.Channels...)
+	}
+	p.keep("channel", p.Channels...)
+	for _, text := range r.Form["category"] {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if p.hasCategory && err == nil && !slices.Contains(p.CategoryOf, id) && len(p.CategoryOf) < limit {
+			p.CategoryOf = append(p.CategoryOf, id)
+			p.Kept.Add("category", strconv.FormatInt(id, 10))
+		}
+	}
+}
+
+// readChoices reads the shops and categories of which there is a choice.
+func (p *reportPage) readChoices(ctx context.Context, u user) error {
+	if p.hasChannel {
 		all, err := u.sales().Channels(ctx, u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 		if err != nil {
 			return err
@@ -247,13 +262,6 @@ func (p *reportPage) readFilters(r *http.Request, u user) error {
 	}
 	if !p.hasCategory {
 		return nil
-	}
-	for _, text := range r.Form["category"] {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err == nil && !slices.Contains(p.CategoryOf, id) && len(p.CategoryOf) < limit {
-			p.CategoryOf = append(p.CategoryOf, id)
-			p.Kept.Add("category", strconv.FormatInt(id, 10))
-		}
 	}
 	all, err := u.catalog().References(ctx, u.Tenant.ID, catalog.Categories, "",
 		paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
@@ -383,7 +391,7 @@ func (p *Handler) showReportsHome(w http.ResponseWriter, r *http.Request, u user
 // showReport returns the handler of the page of a report. An invalid period has a message and no figures.
 func (p *Handler) showReport(kind *reportKind) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		page, err := p.newReport(r, u, kind)
+		page, err := p.newReport(r, u, kind, true)
 		if err != nil {
 			return err
 		}

@@ -104,6 +104,14 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	} {
 		w.open(t, v, to+page, nil, 200)
 	}
+	w.open(t, v, to+"/reports", nil, 303)
+	w.open(t, v, to+"/reports/check?period=this_year", nil, 200)
+	for _, report := range []string{"sales", "products", "categories", "sellers", "shops", "customers", "custom"} {
+		w.open(t, v, to+"/reports/"+report+"?compare=previous_year&channel="+mark+"&sort="+mark+"&by="+mark, nil, 200)
+		for _, format := range []string{".csv", ".xlsx"} {
+			w.open(t, v, to+"/reports/"+report+format+"?period=today&channel="+mark+"&metric=revenue", nil, 200)
+		}
+	}
 	w.open(t, v, to+"/language", url.Values{"language": {mark}}, 400)
 	w.open(t, v, to+"/language", url.Values{"language": {"en"}}, 303)
 	edit := url.Values{"status": {"draft"}}

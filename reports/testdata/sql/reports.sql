@@ -679,16 +679,24 @@ select count, product_id, sku, name,
  order by count, revenue desc, revenue desc, product_id, unknown_sku
 
 -- products_compared
-select id
-  from sold_products
- where tenant_id = $1
-   and product_id = any ($2)
+select s.id
+  from unnest($2::bigint[]) p (product_id)
+ cross join lateral (
+       select id
+         from sold_products
+        where tenant_id = $1
+          and product_id = p.product_id
+       offset 0) s
  union all
-select id
-  from sold_products
- where tenant_id = $1
-   and sku = any ($3)
-   and product_id is null
+select s.id
+  from unnest($3::text[]) p (sku)
+ cross join lateral (
+       select id
+         from sold_products
+        where tenant_id = $1
+          and sku = p.sku
+          and product_id is null
+       offset 0) s
 
 -- products_compared
 with sales as (
