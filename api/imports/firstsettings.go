@@ -2,6 +2,7 @@ package imports
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,14 +11,10 @@ import (
 )
 
 // What keeps the time zone and the currency of a tenant as they are.
-const (
-	ErrSold      settingsError = "an order is stored"
-	ErrImporting settingsError = "an import is not finished"
+var (
+	ErrSold      = errors.New("orders are stored")
+	ErrImporting = errors.New("imports are not finished")
 )
-
-type settingsError string
-
-func (e settingsError) Error() string { return string(e) }
 
 // AllowSettings changes the time zone of the rollups in a transaction that changes the time zone or the currency of a
 // tenant. It returns ErrSold or ErrImporting if stored amounts and times, or those of a plan, depend on them.
