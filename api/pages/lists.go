@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -38,7 +39,8 @@ type pager struct {
 	Number, Pages  int
 	Total          int64
 	Previous, Next string // URLs, or empty
-	Query          string // the parameters of the list, for its exports
+	// Query has the parameters of the list, for its exports. A template would escape a string again.
+	Query template.URL
 }
 
 // pageNumber returns the requested page of a list, or the first.
@@ -54,7 +56,7 @@ func newPager(r *http.Request, number, perPage int, total int64) pager {
 	p := pager{Number: number, Total: total, Pages: max(1, int((total+int64(perPage)-1)/int64(perPage)))}
 	all := maps.Clone(r.Form)
 	delete(all, "page")
-	p.Query = all.Encode()
+	p.Query = template.URL(all.Encode())
 	link := func(n int) string {
 		values := url.Values{}
 		for name, all := range r.Form {

@@ -204,7 +204,7 @@ func samples() map[string][]any {
 		"order": {orderPage{}, orderPage{order, sales.Channel{Identifier: "web", Label: hostile}}},
 		"customers": {
 			customersPage{}, customersPage{Search: hostile},
-			customersPage{Customers: []sales.StoredCustomer{buyer.StoredCustomer, {}}, Pager: pager{Pages: 3, Query: hostile}},
+			customersPage{Customers: []sales.StoredCustomer{buyer.StoredCustomer, {}}, Pager: pager{Pages: 3, Query: "sort=name"}},
 		},
 		"customer":       {customerPage{}, customerPage{Customer: buyer, Orders: []sales.StoredOrder{order, {}}}},
 		"customer-erase": {erasePage{}, erasePage{buyer, invalid}},
