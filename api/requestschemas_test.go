@@ -23,7 +23,7 @@ import (
 // cannot express. A request that its schema accepts may have them.
 var onlyTheServerKnows = regexp.MustCompile(`^(does not exist|already exists|is already taken|must equal |cannot be changed|` +
 	`must not be (given together|combined|above|a duplicate|0$)|must include the discounts|` +
-	`must be (an? (absolute|e-mail|http|URL)|empty, now|between 0\.01 and|at most that|between -1000 and 1000, and not 0)|must begin with|must not have a tag|` +
+	`must be (an? (absolute|e-mail|http|URL|name such)|empty, now|between 0\.01 and|at most that|between -1000 and 1000, and not 0)|must begin with|must not have a tag|` +
 	`is not a line|and shipping must be|must (all have|have amounts)|must be (absent:|at most the units)|is not a (cursor|known time zone|time zone)|needs restock|must not take|occurs twice|` +
 	`times unit|must hold at most 50 tags|is required(, or adjust| with (tax|shipping)$)|must end a range|must not be before)|must be 1 to 50 lower-case|already has`)
 

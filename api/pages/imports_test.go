@@ -382,7 +382,7 @@ func TestTheTimeZoneOfFilesIsInWords(t *testing.T) {
 	}
 	for _, part := range []string{
 		"without a time zone are read in Europe/Berlin. This page shows them in Europe/Berlin.",
-		"Otherwise it is yours, Europe/Berlin.", "placed at 1 Mar 2026, 00:30 CET", "revenue 1,234.50",
+		"Otherwise it is yours, Europe/Berlin.", "Date of the order 1 Mar 2026, 00:30 CET", "revenue 1,234.50",
 	} {
 		if !strings.Contains(texts(page), part) {
 			t.Errorf("the page does not show %q: %s", part, page)
@@ -394,7 +394,7 @@ func TestTheTimeZoneOfFilesIsInWords(t *testing.T) {
 		"The time zone must be a name such as Europe/Berlin.", `value="Nowhere"`)
 	sent.Set("timezone", " Asia/Tokyo ")
 	page = texts(v.send(t, path, "/settings", sent))
-	for _, part := range []string{"are read in Asia/Tokyo. This page shows them in Europe/Berlin.", "placed at 28 Feb 2026, 16:30 CET"} {
+	for _, part := range []string{"are read in Asia/Tokyo. This page shows them in Europe/Berlin.", "Date of the order 28 Feb 2026, 16:30 CET"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page in another time zone does not show %q: %s", part, page)
 		}

@@ -279,6 +279,14 @@ func TestProductsAndOrders(t *testing.T) {
 			t.Errorf("%s = %q, want %q", path, got, want)
 		}
 	}
+	for page, link := range map[string]string{
+		"/products?search=lamp&status=active": "/products.csv?search=lamp&amp;status=active",
+		"/orders?customer=C-7":                "/refunds.csv?customer=C-7",
+	} {
+		if got := s.do(t, call{path: s.path(page), cookie: cookie}).body; !strings.Contains(got, `href="`+s.path(link)+`"`) {
+			t.Errorf("%s has no link to %s", page, link)
+		}
+	}
 	for _, search := range []string{"A%2F1+%C3%BC", "ada"} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/settings/t/"+s.a.Slug+"/orders?search="+search, nil)
 		r.AddCookie(&http.Cookie{Name: "storeroom-insecure", Value: cookie})

@@ -274,7 +274,7 @@ func samples() map[string][]any {
 		}},
 		"customers": {
 			customersPage{}, customersPage{Search: hostile},
-			customersPage{Customers: []sales.StoredCustomer{buyer.StoredCustomer, {}}, Pager: pager{Pages: 3, Query: hostile}},
+			customersPage{Customers: []sales.StoredCustomer{buyer.StoredCustomer, {}}, Pager: pager{Pages: 3, Query: "sort=name"}},
 		},
 		"customer":       {customerPage{}, customerPage{Customer: buyer, Orders: []orderRow{{order}, {}}}},
 		"customer-erase": {erasePage{}, erasePage{buyer, invalid}},

@@ -34,6 +34,7 @@ import (
 var otherFields = []string{
 	"category", "seller", "warehouse", "stock", "customer", "items", "unit_price", "unit_cost", "tax", "shipping", "amount",
 	"reference", "cancelled_at", "label", "takes_stock", "email", "restock", "order_number",
+	"sale_from", "sale_until",
 }
 
 // textsOf returns all texts that are translated, with the place of one of their uses.
