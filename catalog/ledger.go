@@ -97,10 +97,13 @@ select count(*)
 	return list, nil
 }
 
+// maxLaterRows is the number of newer ledger rows of the product above which LedgerStocks does not add them up.
+const maxLaterRows = 20_000
+
 // LedgerStock is the warehouse of a ledger row, and what the row left there.
 type LedgerStock struct {
 	WarehouseName string // "" if it was deleted
-	Left          int64
+	Left          *int64 // nil if the row is too old to tell
 }
 
 // LedgerStocks returns the warehouses of rows of Adjustments without filters, in the order of rows.
@@ -119,20 +122,28 @@ func (s *Store) LedgerStocks(
 	type after struct { // the newest of rows
 		WarehouseID, Quantity int64
 		Name                  string
+		IsOld                 bool
 	}
 	// One statement reads the stock and the later rows, so that both are of the same moment.
 	found, err := db.All[after](ctx, s.db, tenant, `
+		with later as materialized (
+			select warehouse_id, quantity_after::bigint - quantity_before as change
+			  from inventory_adjustments
+			 where tenant_id = $1 and product_id = $2 and id > $4
+			 order by id
+			 limit $5 + 1
+		)
 		select w.id as warehouse_id,
 		       coalesce((select name from warehouses where tenant_id = $1 and id = w.id), '') as name,
 		       (coalesce((
 		          select quantity
 		            from stock
 		           where tenant_id = $1 and product_id = $2 and warehouse_id = w.id), 0)
-		       - coalesce((
-		          select sum(quantity_after::bigint - quantity_before)
-		            from inventory_adjustments
-		           where tenant_id = $1 and product_id = $2 and id > $4 and warehouse_id = w.id), 0))::bigint as quantity
-		  from unnest($3::bigint[]) w (id)`, tenant, id, warehouses, rows[0].ID)
+		       - coalesce(l.change, 0))::bigint as quantity,
+		       (select count(*) from later) > $5 as is_old
+		  from unnest($3::bigint[]) w (id)
+		  left join (select warehouse_id, sum(change) as change from later group by warehouse_id) l on l.warehouse_id = w.id`,
+		tenant, id, warehouses, rows[0].ID, maxLaterRows)
 	if err != nil {
 		return nil, tenancy.Wrap(err, "stock of ledger rows of product %d", id)
 	}
@@ -143,7 +154,10 @@ func (s *Store) LedgerStocks(
 	stocks := make([]LedgerStock, len(rows))
 	for i, row := range rows {
 		w := at[row.WarehouseID]
-		stocks[i] = LedgerStock{w.Name, w.Quantity}
+		stocks[i] = LedgerStock{WarehouseName: w.Name}
+		if !w.IsOld {
+			stocks[i].Left = new(w.Quantity)
+		}
 		w.Quantity -= int64(row.QuantityAfter) - int64(row.QuantityBefore)
 	}
 	return stocks, nil

@@ -48,27 +48,48 @@ func (k Kind) columns() string {
 func (s *Store) References(
 	ctx context.Context, tenant tenancy.ID, kind Kind, search string, o paging.Order, page paging.Page,
 ) (paging.List[Reference], error) {
-	// Unlike LIKE, position has no wildcards. The ICU collation maps to lower case in the
-	// same way on every server.
-	from := `
+	lists, err := s.references(ctx, tenant, []Kind{kind}, search, o, page)
+	if err != nil {
+		return paging.List[Reference]{}, err
+	}
+	return lists[0], nil
+}
+
+// FirstReferences returns the first references of each kind by name.
+func (s *Store) FirstReferences(
+	ctx context.Context, tenant tenancy.ID, kinds []Kind, first int,
+) ([]paging.List[Reference], error) {
+	return s.references(ctx, tenant, kinds, "", paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: first})
+}
+
+// references is References for some kinds.
+func (s *Store) references(
+	ctx context.Context, tenant tenancy.ID, kinds []Kind, search string, o paging.Order, page paging.Page,
+) ([]paging.List[Reference], error) {
+	lists, counts := make([]paging.List[Reference], len(kinds)), make([][]rowCount, len(kinds))
+	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
+		for i, kind := range kinds {
+			// Unlike LIKE, position has no wildcards. The ICU collation maps to lower case in the
+			// same way on every server.
+			from := `
   from ` + string(kind) + `
  where tenant_id = $1
    and position(lower($2 collate "und-x-icu") in lower(name collate "und-x-icu")) > 0`
-	var list paging.List[Reference]
-	var counts []rowCount
-	err := s.db.Read(ctx, tenant, func(b *pgx.Batch) {
-		db.QueueRows(b, &counts, `
+			db.QueueRows(b, &counts[i], `
 select count(*)`+from, tenant, search)
-		db.QueueRows(b, &list.Items, `
+			db.QueueRows(b, &lists[i].Items, `
 select `+kind.columns()+from+fmt.Sprintf(`
  order by %[1]s %[2]s, id %[2]s
  limit $3 offset $4`, sortColumn(o), o.Direction()), tenant, search, page.PerPage, page.Offset())
+		}
 	})
 	if err != nil {
-		return list, fmt.Errorf("list %s: %w", kind, err)
+		return nil, fmt.Errorf("list %s: %w", kinds, err)
 	}
-	list.Total = counts[0].Count
-	return list, nil
+	for i := range lists {
+		lists[i].Total = counts[i][0].Count
+	}
+	return lists, nil
 }
 
 // Reference returns a reference. It returns ErrNotFound.

@@ -16,8 +16,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 )
 
-// maxLabels limits the labels of a page.
-const maxLabels = 2000
+// maxLabels limits the labels of a page, and maxCopies those of a product.
+const maxLabels, maxCopies = 2000, 100
 
 // labelsPage has labels to print.
 type labelsPage struct {
@@ -41,7 +41,12 @@ func (p *Handler) showLabels(w http.ResponseWriter, r *http.Request, u user) (er
 	if page.selection, err = u.readSelection(r); err != nil {
 		return err
 	}
-	if n, err := strconv.Atoi(r.FormValue("copies")); err == nil && n > 1 {
+	if text := r.FormValue("copies"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxCopies {
+			page.Error = u.T("Choose 1 to %s copies.", u.Format.Rows(maxCopies))
+			return p.show(w, http.StatusUnprocessableEntity, "labels", u, page)
+		}
 		page.Copies = n
 	}
 	if page.Total > maxChosen || page.Total*int64(page.Copies) > maxLabels {

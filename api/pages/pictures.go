@@ -2,6 +2,8 @@ package pages
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +39,9 @@ func (p *Handler) addPicture(w http.ResponseWriter, r *http.Request, u user) err
 	if !f.hasRequest() {
 		return ErrForm
 	}
+	content := sha256.New()
 	add := func(image catalog.Image, quota int64) error {
+		f.Set("file", hex.EncodeToString(content.Sum(nil))) // another file is not the same form
 		return p.once(w, r, u, f, func(u user) (string, error) {
 			added, err := u.catalog().AddUpload(r.Context(), u.member(), id, image, quota)
 			if err != nil {
@@ -46,7 +50,7 @@ func (p *Handler) addPicture(w http.ResponseWriter, r *http.Request, u user) err
 			return u.path(fmt.Sprintf("/products/%d/edit#pictures", id)), p.auditPicture(r, u, id, "added", added.ID)
 		})
 	}
-	err = p.AddPicture(r, u.db, u.Tenant.ID, id, file, add)
+	err = p.AddPicture(r, u.db, u.Tenant.ID, id, io.TeeReader(file, content), add)
 	if invalid, isInvalid := errors.AsType[tenancy.InvalidError](err); isInvalid {
 		f.Errors["file"] = u.T("The picture was not added. Is it one of these formats, and is there room?")
 		for _, problems := range invalid {

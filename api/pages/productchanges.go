@@ -58,11 +58,20 @@ func (p *Handler) showChangeWith(w http.ResponseWriter, r *http.Request, u user,
 		if page.selection, err = u.readSelection(r); err != nil {
 			return err
 		}
-		if page.Category, err = u.chooseReference(r.Context(), page.Values, "new_category", catalog.Categories); err != nil {
+		if err = page.chooseCategory(r.Context(), u); err != nil {
 			return err
 		}
 	}
 	return p.show(w, status, "product-change", u, page)
+}
+
+// chooseCategory reads the category that products get.
+func (p *changePage) chooseCategory(ctx context.Context, u user) error {
+	all, err := u.chooseReferences(ctx, p.Values, []productReference{{name: "new_category", kind: catalog.Categories}}, true)
+	if err == nil {
+		p.Category = all[0]
+	}
+	return err
 }
 
 // planChange stores what the form would change as a plan, and shows it.
@@ -71,8 +80,7 @@ func (p *Handler) planChange(w http.ResponseWriter, r *http.Request, u user) (er
 	if page.selection, err = u.readSelection(r); err != nil {
 		return err
 	}
-	page.Category, err = u.chooseReference(r.Context(), page.Values, "new_category", catalog.Categories)
-	if err != nil {
+	if err = page.chooseCategory(r.Context(), u); err != nil {
 		return err
 	}
 	change, parts := page.change(u)

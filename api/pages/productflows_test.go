@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -272,6 +273,9 @@ func TestAllProductsOfAFilterAreChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := s.path("/products/change")
+	for _, unclear := range []string{"status=low", "stock=lo", "category=x", "warehouse=0", "search=" + strings.Repeat("x", 2*maxFilterText)} {
+		s.get(t, cookie, path+"?all=1&"+unclear, http.StatusBadRequest, "Invalid form")
+	}
 	body := s.get(t, cookie, path+"?all=1&stock=low&search=the&page=2", http.StatusOK, "Change 2 products").body
 	form := hidden(t, body, path)
 	for name, value := range map[string]string{
@@ -308,6 +312,11 @@ func TestAProductIsCreatedOnAPage(t *testing.T) {
 			t.Errorf("the form of a %s has a field for the cost: %t", role, hasCost)
 		}
 		form := hidden(t, body, path)
+		for name, value := range map[string]string{"sku": sku, "name": "New lamp", "price": "1.500"} {
+			form.Set(name, value)
+		}
+		s.post(t, cookie, path, form, http.StatusUnprocessableEntity, "Enter an amount such as")
+		form = hidden(t, body, path)
 		got := plain(s.post(t, cookie, path, form, http.StatusUnprocessableEntity).body)
 		mustHave(t, got, "Enter an SKU of 1 to 100 characters", "Enter a name of 1 to 255 characters.", "Enter an amount such as")
 		for name, value := range map[string]string{
@@ -333,6 +342,14 @@ func TestAProductIsCreatedOnAPage(t *testing.T) {
 			}
 		}
 		s.post(t, cookie, path, fresh, http.StatusUnprocessableEntity, "that no other product has")
+		free := hidden(t, s.get(t, cookie, path, http.StatusOK).body, path)
+		for name, value := range map[string]string{"sku": sku + "-FREE", "name": "Gift", "price": "0", "status": "active"} {
+			free.Set(name, value)
+		}
+		s.post(t, cookie, path, free, http.StatusSeeOther)
+		if p := s.product(t, sku+"-FREE"); p.Price != 0 || p.Name != "Gift" {
+			t.Errorf("the product without a price is %+v", p)
+		}
 	}
 	admin := s.mustVisitor(t, "ann", people.Admin)
 	mustHave(t, plain(s.get(t, admin, s.path("/audit"), http.StatusOK).body), "Created a product")
@@ -382,6 +399,30 @@ func TestAPageChangesCategoryAndDescription(t *testing.T) {
 	}
 }
 
+func TestATagWithACommaStaysOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1")
+	cookie := s.mustVisitor(t, "clara", people.Clerk)
+	for sku, tags := range map[string][]string{"CUP": {"Size 38,5", "red, blue", "new"}, "MUG": {"a", "b", "a, b"}} {
+		p := s.mustStore(t, sku, 500, func(c *catalog.Changes) { c.Tags = catalog.Value(tags) })
+		path := s.path(fmt.Sprintf("/products/%d/edit", p.ID))
+		form := hidden(t, s.get(t, cookie, path, http.StatusOK).body, path)
+		for name, value := range map[string]string{"name": p.Name, "price": "5.00", "status": "active"} {
+			form.Set(name, value)
+		}
+		status, want := http.StatusSeeOther, []string{"Size 38,5", "red, blue", "sale"}
+		form.Set("tags", "Size 38,5, red, blue, sale")
+		if sku == "MUG" { // the text means several lists of tags
+			status, want = http.StatusUnprocessableEntity, tags
+			form.Set("tags", "a, b")
+		}
+		s.post(t, cookie, path, form, status)
+		if got := s.product(t, sku).Tags; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+			t.Errorf("the tags of %s are %q, want %q", sku, got, want)
+		}
+	}
+}
+
 func TestPicturesOfAProduct(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1")
@@ -421,6 +462,7 @@ func TestPicturesOfAProduct(t *testing.T) {
 	if len(got.Images) != 1 || !strings.HasSuffix(got.Images[0].File, "a1.jpg") {
 		t.Fatalf("the images are %+v, want one", got.Images)
 	}
+	send("picture a2.jpg", request, http.StatusConflict, "This form was already sent")
 	s.get(t, cookie, s.path("/products"), http.StatusOK, `<img class="thumb" src="/media/`)
 	remove := fmt.Sprintf("%s/%d/remove", path, got.Images[0].ID)
 	s.get(t, cookie, edit, http.StatusOK, `action="`+remove+`"`)
@@ -445,7 +487,13 @@ func TestLabelsOfProducts(t *testing.T) {
 	}
 	body = s.get(t, cookie, labels+"?all=1&search=the", http.StatusOK).body
 	mustHave(t, plain(body), "Labels of 2 products.", "No barcode: the SKU is too long for a label or has letters that barcodes lack.")
-	s.get(t, cookie, labels+"?all=1&copies=1001", http.StatusUnprocessableEntity, "Choose at most 500 products and 2,000 labels")
+	for _, copies := range []string{"0", "-1", "101", "x", "4611686018427387904"} {
+		s.get(t, cookie, labels+"?all=1&copies="+copies, http.StatusUnprocessableEntity, "Choose 1 to 100 copies.")
+	}
+	for i := range 19 {
+		s.mustStore(t, fmt.Sprint("LAMP-", i), 100)
+	}
+	s.get(t, cookie, labels+"?all=1&copies=100", http.StatusUnprocessableEntity, "Choose at most 500 products and 2,000 labels")
 	s.get(t, cookie, labels, http.StatusOK, "No products are chosen.")
 }
 
@@ -517,4 +565,10 @@ func TestTheLedgerSaysWhatIsLeftInEachWarehouse(t *testing.T) {
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
 		t.Errorf("the ledger has %q, want %q", got, want)
 	}
+	s.alter(t, `
+		insert into inventory_adjustments
+		       (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after)
+		select $1, $2, $3, 'add', 1, n, n + 1 from generate_series(8, 20007) n`, s.a.ID, p.ID, p.WarehouseID)
+	last := s.path(fmt.Sprintf("/products/%d?page=%d", p.ID, (20_005+ledgerPerPage-1)/ledgerPerPage))
+	mustHave(t, plain(s.get(t, cookie, last, http.StatusOK).body), "+10 –")
 }

@@ -26,6 +26,7 @@ type productsPage struct {
 	IsFiltered                 bool
 	Chips                      []filterChip
 	Filters                    url.Values // the parameters that select the same products
+	isUnclear                  bool       // a filter has a value that nobody can mean, which the list leaves out
 }
 
 // filterChip is a link that sets a filter, or removes it if it is on.
@@ -42,12 +43,14 @@ var productSorts = map[string]paging.Order{
 	"stock": {By: catalog.ByQuantity}, "-stock": {By: catalog.ByQuantity, Descending: true},
 }
 
-// productReferences are the references by which lists filter products, with the names of their parameters.
-var productReferences = []struct {
+// productReference is a reference by which lists filter products, with the name of its parameter.
+type productReference struct {
 	name string
 	kind catalog.Kind
 	of   func(*catalog.Filter) **int64
-}{
+}
+
+var productReferences = []productReference{
 	{"category", catalog.Categories, func(f *catalog.Filter) **int64 { return &f.CategoryID }},
 	{"seller", catalog.Sellers, func(f *catalog.Filter) **int64 { return &f.SellerID }},
 	{"warehouse", catalog.Warehouses, func(f *catalog.Filter) **int64 { return &f.WarehouseID }},
@@ -70,17 +73,36 @@ func (c referenceChoice) IsFolded() bool {
 	return c.Name != "warehouse" || len(c.All) > maxWarehouseChips
 }
 
-// chooseReference reads a reference from the parameter of that name, or the name in the parameter with the suffix _name.
-// It sets the first parameter to the id.
-func (u user) chooseReference(ctx context.Context, v url.Values, name string, kind catalog.Kind) (referenceChoice, error) {
-	c := referenceChoice{Name: name}
-	byName := paging.Order{By: "name"}
-	all, err := u.catalog().References(ctx, u.Tenant.ID, kind, "", byName, paging.Page{Number: 1, PerPage: maxChoices})
-	if err != nil {
-		return c, err
+// chooseReferences reads each reference from the parameter of its name, or the name in the parameter with the suffix
+// _name. It sets the first parameter to the id. withAll reads what can be chosen.
+func (u user) chooseReferences(
+	ctx context.Context, v url.Values, of []productReference, withAll bool,
+) (choices []referenceChoice, err error) {
+	all := make([]paging.List[catalog.Reference], len(of))
+	if withAll {
+		kinds := make([]catalog.Kind, len(of))
+		for i := range of {
+			kinds[i] = of[i].kind
+		}
+		if all, err = u.catalog().FirstReferences(ctx, u.Tenant.ID, kinds, maxChoices); err != nil {
+			return nil, err
+		}
 	}
-	c.All, c.More = all.Items, all.Total > maxChoices
-	c.Typed = cleanText(v.Get(name + "_name"))
+	for i := range of {
+		c, err := u.chooseReference(ctx, v, of[i], all[i])
+		if err != nil {
+			return nil, err
+		}
+		choices = append(choices, c)
+	}
+	return choices, nil
+}
+
+func (u user) chooseReference(
+	ctx context.Context, v url.Values, of productReference, all paging.List[catalog.Reference],
+) (c referenceChoice, err error) {
+	name, kind := of.name, of.kind
+	c = referenceChoice{Name: name, All: all.Items, More: all.Total > maxChoices, Typed: cleanText(v.Get(name + "_name"))}
 	if c.Typed == "" {
 		if c.ID, err = strconv.ParseInt(v.Get(name), 10, 64); err != nil || !c.More {
 			return c, nil
@@ -92,7 +114,8 @@ func (u user) chooseReference(ctx context.Context, v url.Values, name string, ki
 		return c, err
 	}
 	const shown = 10
-	found, err := u.catalog().References(ctx, u.Tenant.ID, kind, c.Typed, byName, paging.Page{Number: 1, PerPage: maxChoices})
+	found, err := u.catalog().References(ctx, u.Tenant.ID, kind, c.Typed, paging.Order{By: "name"},
+		paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return c, err
 	}
@@ -113,8 +136,9 @@ func (u user) chooseReference(ctx context.Context, v url.Values, name string, ki
 	return c, nil
 }
 
-// readProducts returns the form of the list and its filter, which matches nothing if the form has an error.
-func (u user) readProducts(r *http.Request) (page productsPage, filter catalog.Filter, err error) {
+// readProducts returns the form of the list and its filter, which matches nothing if the form has an error. withAll reads
+// the references that can be chosen.
+func (u user) readProducts(r *http.Request, withAll bool) (page productsPage, filter catalog.Filter, err error) {
 	page = productsPage{
 		Search: filterText(r, "search"), Status: r.FormValue("status"), Sort: r.FormValue("sort"),
 		Tag: filterText(r, "tag"), Stock: r.FormValue("stock"),
@@ -134,20 +158,23 @@ func (u user) readProducts(r *http.Request) (page productsPage, filter catalog.F
 	}
 	filter.Order = productSorts[page.Sort]
 	values := maps.Clone(r.Form)
-	for _, of := range productReferences {
-		c, err := u.chooseReference(r.Context(), values, of.name, of.kind)
-		if err != nil {
-			return page, filter, err
-		}
-		page.References = append(page.References, c)
+	if page.References, err = u.chooseReferences(r.Context(), values, productReferences, withAll); err != nil {
+		return page, filter, err
+	}
+	known := map[string]string{"search": page.Search, "status": filter.Status, "tag": page.Tag, "stock": filter.Stock}
+	for i, c := range page.References {
 		if c.ID != 0 || c.Error != "" {
-			*of.of(&filter) = &c.ID
+			*productReferences[i].of(&filter) = &c.ID
+			known[c.Name] = values.Get(c.Name)
 		}
 	}
 	page.Filters = url.Values{}
 	for _, name := range []string{"search", "status", "tag", "stock", "category", "seller", "warehouse"} {
-		if value := values.Get(name); value != "" {
-			page.Filters.Set(name, value)
+		if known[name] != strings.TrimSpace(values.Get(name)) {
+			page.isUnclear = true
+		}
+		if known[name] != "" {
+			page.Filters.Set(name, known[name])
 		}
 	}
 	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil || filter.WarehouseID != nil ||
@@ -217,7 +244,7 @@ func (p productsPage) Sorted(column string) string {
 
 // showProducts lists the products of the tenant. A barcode or an SKU leads to its product, because scanners type them.
 func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
-	page, filter, err := u.readProducts(r)
+	page, filter, err := u.readProducts(r, true)
 	if err != nil {
 		return err
 	}
@@ -275,7 +302,7 @@ func (u user) scanned(ctx context.Context, text string) (int64, error) {
 // exportProducts returns the handler that sends the list of products as a file.
 func (p *Handler) exportProducts(format string) handler {
 	return func(w http.ResponseWriter, r *http.Request, u user) error {
-		_, filter, err := u.readProducts(r)
+		_, filter, err := u.readProducts(r, false)
 		if err != nil {
 			return err
 		}
@@ -306,13 +333,17 @@ const namedProducts = 5
 // Others is the number of products that are not in First.
 func (s selection) Others() int64 { return s.Total - int64(len(s.First)) }
 
-// readSelection reads which products the form of the list has chosen. Products that were deleted since are left out.
+// readSelection reads which products the form of the list has chosen. Products that were deleted since are left out. For
+// all products of a filter that it cannot read it returns ErrForm, because without the filter there would be more.
 func (u user) readSelection(r *http.Request) (s selection, err error) {
-	page, filter, err := u.readProducts(r)
-	if err != nil {
-		return s, err
-	}
 	if s.IsAll = r.FormValue("all") != ""; s.IsAll {
+		page, filter, err := u.readProducts(r, false)
+		if err == nil && page.isUnclear {
+			err = ErrForm
+		}
+		if err != nil {
+			return s, err
+		}
 		s.Query = page.Filters
 		s.Query.Set("all", "1")
 		filter.Order, filter.Page = paging.Order{}, paging.Page{Number: 1, PerPage: namedProducts}

@@ -179,20 +179,17 @@ func (p *editPage) readReferences(ctx context.Context, u user) error {
 	if p.Product.ID == 0 {
 		of = productReferences
 	}
-	for _, reference := range of {
-		c, err := u.chooseReference(ctx, p.Values, reference.name, reference.kind)
-		if err != nil {
-			return err
-		}
+	var err error
+	p.References, err = u.chooseReferences(ctx, p.Values, of, true)
+	for _, c := range p.References {
 		if c.Error != "" {
-			p.Errors[reference.name] = c.Error
+			p.Errors[c.Name] = c.Error
 		}
-		if p.Has(reference.name+"_name") && c.Typed == "" {
-			p.Set(reference.name, "")
+		if p.Has(c.Name+"_name") && c.Typed == "" {
+			p.Set(c.Name, "")
 		}
-		p.References = append(p.References, c)
 	}
-	return nil
+	return err
 }
 
 // Now returns the stored value of a field if it is not the submitted one.
@@ -291,11 +288,12 @@ func (p *Handler) createProduct(w http.ResponseWriter, r *http.Request, u user) 
 		return err
 	}
 	empty := productValues(catalog.Product{}, u)
+	empty.Set("price", "") // 0 is a price
 	empty.Set("sku", "")
 	empty.Set("quantity", "")
 	empty.Set("warehouse", "")
 	for field := range empty {
-		page.Set(field, canonical(field, strings.TrimSpace(page.Get(field))))
+		page.Set(field, page.canonical(field, strings.TrimSpace(page.Get(field))))
 	}
 	for _, field := range []string{"sku", "name", "price"} {
 		if page.Get(field) == "" {
@@ -364,7 +362,7 @@ func (p *editPage) save(ctx context.Context, u user, id int64, by tenancy.Actor)
 		if !p.Has(field) && slices.Contains(newFields, field) {
 			p.Set(field, stored.Get(field))
 		}
-		p.Set(field, canonical(field, strings.TrimSpace(p.Get(field))))
+		p.Set(field, p.canonical(field, strings.TrimSpace(p.Get(field))))
 	}
 	version := versionOf(stored)
 	changes, fields := p.changes(u, stored)
@@ -399,7 +397,7 @@ func (p *editPage) save(ctx context.Context, u user, id int64, by tenancy.Actor)
 // changes returns the fields that the form changes, and their names.
 func (p editPage) changes(u user, stored url.Values) (c catalog.Changes, fields []string) {
 	for field := range stored {
-		if p.Get(field) != canonical(field, stored.Get(field)) { // a stored tag can have a comma
+		if p.Get(field) != p.canonical(field, stored.Get(field)) {
 			fields = append(fields, field)
 		}
 	}
@@ -427,7 +425,11 @@ func (p editPage) changes(u user, stored url.Values) (c catalog.Changes, fields 
 		case "bin_location":
 			c.BinLocation = catalog.Field[string]{Set: true, Null: text == "", Value: text}
 		case "tags":
-			c.Tags = catalog.Value(splitTags(text))
+			c.Tags = catalog.Value(splitTags(text, p.Product.Tags...))
+			if p.hasUnclearTags() {
+				p.Errors[field] = u.T("These tags cannot be told apart here, because some have commas. " +
+					"The API or an import can change them.")
+			}
 		case "description":
 			c.Description = catalog.Field[string]{Set: true, Null: text == "", Value: text}
 		case "category":
@@ -460,7 +462,7 @@ func referenceField(text string) (f catalog.Field[int64], problem bool) {
 
 // canonical returns a value as productValues writes it, so that 5 and 5.00 are the same price. It returns invalid ones
 // unchanged.
-func canonical(field, text string) string {
+func (p editPage) canonical(field, text string) string {
 	switch field {
 	case "price", "cost":
 		if amount, problem := amountField(text); !problem && !amount.Null {
@@ -471,26 +473,48 @@ func canonical(field, text string) string {
 			return strconv.FormatInt(n, 10)
 		}
 	case "tags":
-		return strings.Join(splitTags(text), ", ")
+		if !p.hasUnclearTags() {
+			return strings.Join(splitTags(text, p.Product.Tags...), ", ")
+		}
 	case "description": // browsers send other ends of lines
 		return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	}
 	return text
 }
 
-// splitTags returns the tags of a text that separates them with commas.
-func splitTags(text string) []string {
-	tags := []string{}
-	for tag := range strings.SplitSeq(text, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" && !slices.Contains(tags, tag) {
+// hasUnclearTags reports whether the form cannot tell the stored tags apart: a, b and "a, b".
+func (p editPage) hasUnclearTags() bool {
+	return !slices.Equal(splitTags(strings.Join(p.Product.Tags, ", "), p.Product.Tags...), p.Product.Tags)
+}
+
+// splitTags returns the tags of a text that separates them with commas. A stored tag that has commas itself stays one.
+func splitTags(text string, stored ...string) []string {
+	tags, words := []string{}, splitCommas(text)
+	for len(words) > 0 {
+		tag, used := words[0], 1
+		for _, s := range stored {
+			if of := splitCommas(s); len(of) > used && len(of) <= len(words) && slices.Equal(of, words[:len(of)]) {
+				tag, used = s, len(of)
+			}
+		}
+		if words = words[used:]; tag != "" && !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}
 	}
 	return tags
 }
 
+// splitCommas returns what is between the commas of a text.
+func splitCommas(text string) []string {
+	words := strings.Split(text, ",")
+	for i, word := range words {
+		words[i] = strings.TrimSpace(word)
+	}
+	return words
+}
+
 // amountField reads an amount as people write it: with a point or a comma before one or two digits. An empty text is no
-// amount.
+// amount. It refuses 1.500, which is 1500 in some languages.
 func amountField(text string) (f catalog.Field[money.Cents], problem bool) {
 	if text == "" {
 		return catalog.Field[money.Cents]{Set: true, Null: true}, false
@@ -499,6 +523,7 @@ func amountField(text string) (f catalog.Field[money.Cents], problem bool) {
 	if found && (len(fraction) == 1 || len(fraction) == 2) && !strings.Contains(whole, ".") {
 		text = whole + "." + fraction
 	}
+	_, fraction, _ = strings.Cut(text, ".")
 	cents, err := money.ParseText(text)
-	return catalog.Value(cents), err != nil
+	return catalog.Value(cents), err != nil || len(fraction) > 2
 }

@@ -246,7 +246,7 @@ func samples() map[string][]any {
 		"product": {productPage{}, productPage{
 			product, []catalog.WarehouseStock{{WarehouseName: hostile}},
 			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text, Member: text}, {}},
-			[]catalog.LedgerStock{{WarehouseName: hostile}, {}}, pager{}, months,
+			[]catalog.LedgerStock{{WarehouseName: hostile, Left: new(int64(0))}, {}}, pager{}, months,
 			monthsChart(7, months, format), stockForm{invalid, []catalog.Reference{{ID: 3, Name: hostile}}},
 		}},
 		"product-move": {movePage{}, movePage{
