@@ -128,6 +128,16 @@ func TestTheListOfOrdersHasASum(t *testing.T) {
 		"C1 10 Mar 2026, 12:00 online Guest 140.00 Cancelled", "3 orders 1,700.00 −40.00 without cancelled")
 	mustHave(t, s.mustGet(t, cookie, "/orders?status=refunded&from=2026-04-01&to=2026-04-01", "en"), "1 order,", "A1 ")
 	mustHave(t, s.mustGet(t, cookie, "/orders?status=refunded&to=2026-03-31", "en"), "No orders match this filter")
+	refund := sales.Refund{OrderNumber: "A1", Amount: 5_00, RefundedAt: new(time.Date(2026, 4, 3, 9, 0, 0, 0, time.UTC))}
+	ofCancelled := refund
+	ofCancelled.OrderNumber = "C1"
+	if _, err := sales.New(s.Database.DB).Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: refund}, {Refund: ofCancelled}}); err != nil {
+		t.Fatal(err)
+	}
+	mustHave(t, s.mustGet(t, cookie, "/orders?status=refunded&from=2026-04-03&to=2026-04-03", "en"), "1 order,",
+		"high-street Ada Byron 300.00 −5.00 Partly refunded", "1 order 300.00 −5.00 without cancelled")
+	mustHave(t, s.mustGet(t, cookie, "/overview?from=2026-04-03&to=2026-04-03", "en"), "Refunds 5.00")
+	mustHave(t, s.get(t, cookie, s.path("/refunds.csv?status=refunded&from=2026-04-03&to=2026-04-03"), http.StatusOK).body, "A1,", ",5.00,")
 	mustHave(t, s.mustGet(t, cookie, "/orders?from=2026-03-02&to=2026-03-01", "en"), "Enter a day that is not before the first one.")
 
 	var many []sales.Order

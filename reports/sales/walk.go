@@ -3,6 +3,7 @@ package sales
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -62,14 +63,17 @@ func inParts(orders []StoredOrder, f func([]StoredOrder) error) error {
 	return nil
 }
 
-// WalkRefunds is Walk for the refunds of the orders.
+// WalkRefunds is Walk for the refunds of the orders. With RefundedFrom or RefundedBefore it has only those of these times.
 func (s *Store) WalkRefunds(ctx context.Context, tenant tenancy.ID, list Filter, f func(OrderRefund) error) error {
 	return s.walkPages(ctx, tenant, list, func(orders []StoredOrder) error {
 		refunds, err := s.refundsOf(ctx, tenant, orders)
 		if err != nil {
 			return err
 		}
-		return each(refunds, f)
+		return each(slices.DeleteFunc(refunds, func(r OrderRefund) bool {
+			return r.RefundedAt.Before(list.RefundedFrom) ||
+				!list.RefundedBefore.IsZero() && !r.RefundedAt.Before(list.RefundedBefore)
+		}), f)
 	})
 }
 
