@@ -138,6 +138,14 @@ func (u user) leftOut(list string) (columns []string, what string) {
 	return columns, what
 }
 
+// inFile returns a sender's id or reference as files for the user have it, because it may be an e-mail address.
+func (u user) inFile(text *string) *string {
+	if u.Can(people.DownloadNames) {
+		return text
+	}
+	return sales.WithoutAddress(text)
+}
+
 // leftOutTexts say what a file leaves out, by the second result of leftOut.
 var leftOutTexts = map[string]string{
 	"_costs":              mark("The files leave out costs."),
@@ -451,7 +459,10 @@ func (p *Handler) exportOrders(format string) handler {
 		}
 		return p.sendList(w, r, u, "orders", format, func(ctx context.Context) export.Sheet {
 			return export.Orders(func(write func(sales.StoredOrder) error) error {
-				return u.sales().Walk(ctx, u.Tenant.ID, filter, write)
+				return u.sales().Walk(ctx, u.Tenant.ID, filter, func(o sales.StoredOrder) error {
+					o.CustomerNumber = u.inFile(o.CustomerNumber)
+					return write(o)
+				})
 			}, withNames)
 		})
 	})
@@ -472,7 +483,10 @@ func (p *Handler) exportRefunds(w http.ResponseWriter, r *http.Request, u user) 
 	_, filter := readOrders(r, u.Format)
 	return p.sendList(w, r, u, "refunds", "csv", func(ctx context.Context) export.Sheet {
 		return export.RefundFile.List(func(write func(sales.OrderRefund) error) error {
-			return u.sales().WalkRefunds(ctx, u.Tenant.ID, filter, write)
+			return u.sales().WalkRefunds(ctx, u.Tenant.ID, filter, func(r sales.OrderRefund) error {
+				r.Reference = u.inFile(r.Reference)
+				return write(r)
+			})
 		})
 	})
 }

@@ -43,6 +43,7 @@ type Filter struct {
 	withoutTotal    bool
 	hidesEmails     bool
 	numbers         *[]int64 // the ids of the orders whose numbers Search finds, if they are few
+	customers       []int64  // with hidesEmails: those that Search finds
 }
 
 // Orders is a page of orders.
@@ -316,6 +317,9 @@ func (s *Store) Sums(ctx context.Context, tenant tenancy.ID, f Filter) (sums Ord
 	read := func(ctx context.Context, d *db.DB) error {
 		s := New(d)
 		if err := s.findNumbers(ctx, tenant, &f); err != nil {
+			return err
+		}
+		if err := s.findCustomers(ctx, tenant, &f); err != nil {
 			return err
 		}
 		q := f.query(tenant)
