@@ -214,9 +214,11 @@ func (q *orderQuery) found(f Filter) string {
 	if !f.SearchCustomers {
 		return sql
 	}
-	customers := "find_customers(" + q.Arg(searchtext.Patterns(f.Search)) + ", " + q.Arg(earlierPatterns(f.Search)) + ")"
+	var customers string
 	if f.hidesEmails {
 		customers = q.Arg(f.customers) + "::bigint[]"
+	} else {
+		customers = "find_customers(" + q.Arg(searchtext.Patterns(f.Search)) + ", " + q.Arg(earlierPatterns(f.Search)) + ")"
 	}
 	return sql + `
         union all
