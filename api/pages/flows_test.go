@@ -165,7 +165,7 @@ func TestAnOrderIsAReceipt(t *testing.T) {
 	admin, viewer := s.mustVisitor(t, "ann", people.Admin), s.mustVisitor(t, "vera", people.Viewer)
 	s.mustSellForFlows(t)
 	page := s.get(t, admin, s.path("/orders/A1"), http.StatusOK).body
-	mustHave(t, plain(page), "Total 300.00 USD", "Refund of 1 Apr 2026", "−40.00", "Kept 260.00 USD",
+	mustHave(t, plain(page), "Total 300.00 USD", "Refund of 1 Apr 2026", "−40.00", "Left after refunds 260.00 USD",
 		"Placed at high-street 300.00 2 Mar 2026, 12:00", "Refunded −40.00 1 Apr 2026, 09:00")
 	s.get(t, admin, link(t, page, "Ada Byron"), http.StatusOK, "C/7")
 	s.get(t, admin, link(t, page, "All orders of this customer"), http.StatusOK, "A1")

@@ -484,4 +484,8 @@ func TestAdminsInviteClerksAndAccountants(t *testing.T) {
 	if !strings.Contains(pending, s.email("clerk")) || strings.Contains(pending, s.email("boss")) {
 		t.Error("an admin does not see only the invitations of clerks and accountants")
 	}
+	again := invite("boss", "clerk")
+	again.Set("request", strings.Repeat("D", 26))
+	s.post(t, admin, s.path("/members"), again, http.StatusUnprocessableEntity, "An owner has already invited this person.")
+	s.get(t, owner, s.path("/members"), http.StatusOK, s.email("boss"), "Owner")
 }
