@@ -90,7 +90,7 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, 
 		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
 	}
 	s.hide(page.Items)
-	if f.isRefunded() && !f.withoutTotal {
+	if f.isRefunded() && !f.withoutTotal && len(page.Items) > 0 {
 		err = s.addRefundedThen(ctx, tenant, f, page.Items)
 	}
 	return page, err
@@ -229,12 +229,19 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 func (q *orderQuery) behind(f Filter) string {
 	var queries []string
 	if f.ProductID != nil {
+		days := "" // an item has the time of its order
+		if !f.From.IsZero() {
+			days += " and placed_at >= " + q.Arg(f.From)
+		}
+		if !f.Before.IsZero() {
+			days += " and placed_at < " + q.Arg(f.Before)
+		}
 		queries = append(queries, `
               select i.order_id
                 from unnest(array(
                      select id from sold_products where tenant_id = $1 and product_id = `+q.Arg(*f.ProductID)+`
                      )) sold (id)
-               cross join lateral (select order_id from order_items where tenant_id = $1 and sold_id = sold.id offset 0) i`)
+               cross join lateral (select order_id from order_items where tenant_id = $1 and sold_id = sold.id`+days+` offset 0) i`)
 	}
 	if f.isRefunded() {
 		queries = append(queries, "\n              select order_id from refunds where tenant_id = $1"+q.refundedThen(f))

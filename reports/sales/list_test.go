@@ -115,6 +115,17 @@ func TestSumsAreThoseOfTheListedOrders(t *testing.T) {
 	if err != nil || len(listed.Items) != 1 || listed.Items[0].RefundedThen != 7 || listed.Items[0].Refunded != 110 {
 		t.Errorf("the list of late refunds is %+v, %v", listed.Items, err)
 	}
+	var numbers []string
+	behind := sales.Filter{RefundedFrom: noon, Search: "N-", Order: paging.Order{Descending: true}, Page: late.Page}
+	err = s.store.Walk(t.Context(), s.tenant, behind, func(o sales.StoredOrder) error {
+		numbers = append(numbers, o.Number)
+		return nil
+	})
+	listed, errListed := s.store.List(t.Context(), s.tenant, behind)
+	if err != nil || errListed != nil || len(listed.Items) < 4 || !slices.EqualFunc(numbers, listed.Items,
+		func(number string, o sales.StoredOrder) bool { return number == o.Number }) {
+		t.Errorf("the walk behind refunds has %v, %v, and the list %d orders, %v", numbers, err, len(listed.Items), errListed)
+	}
 	var walked []money.Cents
 	err = s.store.WalkRefunds(t.Context(), s.tenant, late, func(r sales.OrderRefund) error {
 		walked = append(walked, r.Amount)
