@@ -131,7 +131,8 @@ func TestTheListOfOrdersHasASum(t *testing.T) {
 	refund := sales.Refund{OrderNumber: "A1", Amount: 5_00, RefundedAt: new(time.Date(2026, 4, 3, 9, 0, 0, 0, time.UTC))}
 	ofCancelled := refund
 	ofCancelled.OrderNumber = "C1"
-	if _, err := sales.New(s.Database.DB).Refund(t.Context(), s.a.ID, []sales.RefundRow{{Refund: refund}, {Refund: ofCancelled}}); err != nil {
+	refunds := []sales.RefundRow{{Refund: refund}, {Refund: ofCancelled}}
+	if _, err := sales.New(s.Database.DB).Refund(t.Context(), s.a.ID, refunds); err != nil {
 		t.Fatal(err)
 	}
 	mustHave(t, s.mustGet(t, cookie, "/orders?status=refunded&from=2026-04-03&to=2026-04-03", "en"), "1 order,",

@@ -549,5 +549,6 @@ func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) erro
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "order", u, orderPage{orderRow{StoredOrder: order}, channel, eventsOf(order, channel, u.Format)})
+	events := eventsOf(order, channel, u.Format)
+	return p.show(w, http.StatusOK, "order", u, orderPage{orderRow{StoredOrder: order}, channel, events})
 }
