@@ -31,7 +31,7 @@ var columns = map[string]string{
 	"refunded_revenue_without_cost": "Refunded revenue without a known cost", "units_returned": "Returned",
 	"returned_cost": "Cost of returned units", "net_gross_profit": "Gross profit after refunds",
 	"net_margin_percent": "Margin after refunds",
-	"percent_of_total": "Share", "product_id": "Product number", "label": "Name",
+	"percent_of_total":   "Share", "product_id": "Product number", "label": "Name",
 	"group": "Group", "customer_id": "Customer id", "first_order_at": "First order", "last_order_at": "Last order",
 	// Days and the rows of a summary.
 	"day": "Day", "week": "Week", "month": "Month",
