@@ -1658,12 +1658,15 @@ AS $function$
 declare
     maker bigint := acting_owner(token);
 begin
-    if maker is null and may_invite(purpose, new_role) and not exists (
-           select from one_time_links l
-            where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint
-              and l.email = lower(address) and l.purpose = 'invitation' and usable(l)
-              and not may_invite(l.purpose, l.role)) then
+    if maker is null and may_invite(purpose, new_role) then
         maker := acting_member(token, '{admin}');
+        if maker is not null and exists (
+               select from one_time_links l
+                where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint
+                  and l.email = lower(address) and l.purpose = 'invitation' and usable(l)
+                  and not may_invite(l.purpose, l.role)) then
+            return 'invited';
+        end if;
     end if;
     if maker is null then
         return 'refused';

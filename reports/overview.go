@@ -38,7 +38,7 @@ type ProductLists struct {
 	Best      []ProductSums   // sold, with the highest net revenue, which is not negative
 	Declining []ProductChange // with the largest fall of revenue
 	Low       []LowProduct    // that run out first
-	Out       int64           // products without stock in any warehouse, with a reorder point or without
+	Out       int64           // active products with a reorder point and without stock
 }
 
 // ProductChange is a product with its revenue in two ranges. ProductID is as in ProductSums.
@@ -228,18 +228,15 @@ func (b batch) queueDeclines(now, before Range, soldIDs []int64, limit int, prod
 
 type outOfStockRow struct{ Out int64 }
 
-// outOfStockSQL reads the narrow rows of stock instead of those of products. A product may have none of them.
+// outOfStockSQL counts products whose stock a shop tracks with a reorder point, because low_products has them all. A shop
+// without stock has none of them.
 const outOfStockSQL = `
-		select (
-		       select coalesce(sum(count), 0)::bigint
-		         from product_counts
-		        where tenant_id = $1) - (
-		       select count(*)
-		         from (
-		              select product_id
-		                from stock
-		               where tenant_id = $1 and quantity > 0
-		               group by product_id) p) as out`
+		select count(*) as out
+		  from low_products l
+		 where tenant_id = $1
+		   and quantity = 0
+		   and not exists (
+		           select from products where tenant_id = $1 and status = 'draft' and id = l.product_id)`
 
 const lowQuantitiesSQL = `
 		select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')

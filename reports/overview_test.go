@@ -72,6 +72,11 @@ func TestLowProducts(t *testing.T) {
 	add("fast", 10, 10)
 	add("unsold", 2, 10)
 	add("empty", 0, 0)
+	add("unfinished", 0, 0)
+	if _, err := s.database.MustSuper(t).Exec(
+		t.Context(), `update products set status = 'draft' where sku = 'unfinished'`); err != nil {
+		t.Fatal(err)
+	}
 	s.mustSell(
 		t, newOrder("1", "2026-03-10T10:00:00Z", item("slow", 1, 100), item("fast", 20, 100), item("plenty", 90, 100)),
 	)
@@ -82,8 +87,8 @@ func TestLowProducts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found.Out != 2 {
-			t.Errorf("%d products are out of stock, want those with 0", found.Out)
+		if found.Out != 1 {
+			t.Errorf("%d products are out of stock, want the active one with 0 and a reorder point", found.Out)
 		}
 		for _, p := range found.Low {
 			left := "never"
@@ -96,7 +101,10 @@ func TestLowProducts(t *testing.T) {
 		}
 		return lines
 	}
-	want := []string{"empty 0 0 0 of 4 0", "fast 10 10 20 of 4 15", "slow 5 10 1 of 4 155", "unsold 2 10 0 of 4 never"}
+	want := []string{
+		"empty 0 0 0 of 5 0", "unfinished 0 0 0 of 5 0", "fast 10 10 20 of 5 15", "slow 5 10 1 of 5 155",
+		"unsold 2 10 0 of 5 never",
+	}
 	if diff := cmp.Diff(want, low(10)); diff != "" {
 		t.Errorf("Low differs (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -317,7 +318,7 @@ func (p *countPage) setCheck(found []catalog.CountedStock) {
 func (p *Handler) applyCount(w http.ResponseWriter, r *http.Request, u user, page countPage, counts []catalog.Counted) error {
 	var found []catalog.CountedStock
 	err := p.once(w, r, u, page.form, func(u user) (string, error) {
-		notes := cmp.Or(strings.TrimSpace(page.Get("notes")), u.T("Stock count"))
+		notes := cmp.Or(strings.TrimSpace(page.Get("notes")), stockCount)
 		var applied bool
 		var err error
 		found, applied, err = u.catalog().ApplyCounts(
@@ -440,7 +441,7 @@ func (p *Handler) move(r *http.Request, u user, from, to, quantity int64, f form
 		kind      string
 		warehouse int64
 		text      string
-	}{{"remove", from, u.T("Moved to %s", names[to])}, {"add", to, u.T("Moved from %s", names[from])}} {
+	}{{"remove", from, fmt.Sprintf(moves[0], names[to])}, {"add", to, fmt.Sprintf(moves[1], names[from])}} {
 		notes := change.text
 		if reason != "" {
 			notes += ": " + reason

@@ -138,6 +138,14 @@ func (u user) leftOut(list string) (columns []string, what string) {
 	return columns, what
 }
 
+// inFile returns a sender's id or reference as files for the user have it, because it may be an e-mail address.
+func (u user) inFile(text *string) *string {
+	if u.Can(people.DownloadNames) {
+		return text
+	}
+	return sales.WithoutAddress(text)
+}
+
 // leftOutTexts say what a file leaves out, by the second result of leftOut.
 var leftOutTexts = map[string]string{
 	"_costs":              mark("The files leave out costs."),
@@ -294,7 +302,10 @@ func (p ordersPage) Without(name string) template.URL {
 }
 
 // orderRow is an order of a list.
-type orderRow struct{ sales.StoredOrder }
+type orderRow struct {
+	sales.StoredOrder
+	listed *money.Cents // what the list shows as refunded, if it is not all
+}
 
 // Total is what the customer paid.
 func (o orderRow) Total() money.Cents { return o.Revenue + o.Tax + o.Shipping }
@@ -323,9 +334,26 @@ func (o orderRow) Tone() string {
 func orderRows(orders []sales.StoredOrder) []orderRow {
 	rows := make([]orderRow, len(orders))
 	for i, o := range orders {
-		rows[i] = orderRow{o}
+		rows[i] = orderRow{StoredOrder: o}
 	}
 	return rows
+}
+
+// ofRefunds sets what the list shows as refunded to what was refunded on the days of the filter. The state of an order
+// still counts all its refunds.
+func ofRefunds(orders []orderRow) []orderRow {
+	for i := range orders {
+		orders[i].listed = &orders[i].RefundedThen
+	}
+	return orders
+}
+
+// Listed is what the list shows as refunded.
+func (o orderRow) Listed() money.Cents {
+	if o.listed != nil {
+		return *o.listed
+	}
+	return o.Refunded
 }
 
 // addUp returns the sums of orders as sales.Store.Sums does.
@@ -334,7 +362,7 @@ func addUp(orders []orderRow) (s sales.OrderSums) {
 		if o.CancelledAt == nil {
 			s.Orders++
 			s.Total += o.Total()
-			s.Refunded += o.Refunded
+			s.Refunded += o.Listed()
 		}
 	}
 	return s
@@ -343,7 +371,8 @@ func addUp(orders []orderRow) (s sales.OrderSums) {
 // orderFilters are the parameters that readOrders reads.
 var orderFilters = []string{"search", "customer", "channel", "product", "status", "from", "to"}
 
-// refunded is the status of orders with a refund. The days of the filter are then those of refunds.
+// refunded is the status of orders that have a refund and are not cancelled. The days of the filter are then those of
+// refunds, so that the list adds up to the refunds of a report.
 const refunded = "refunded"
 
 // readOrders returns the form of the list and its filter.
@@ -370,6 +399,7 @@ func readOrders(r *http.Request, f formatter) (ordersPage, sales.Filter) {
 	case "placed", "cancelled":
 		filter.Status = page.Status
 	case refunded:
+		filter.Status = "placed"
 		filter.RefundedFrom, filter.RefundedBefore = filter.From, filter.Before
 		filter.From, filter.Before = time.Time{}, time.Time{}
 		if filter.RefundedFrom.IsZero() {
@@ -396,6 +426,9 @@ func (p *Handler) showOrders(w http.ResponseWriter, r *http.Request, u user) err
 		return nil
 	}
 	page.Channels, page.Orders = channels.Items, orderRows(orders.Items)
+	if page.Status == refunded {
+		page.Orders = ofRefunds(page.Orders)
+	}
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
 	page.Sums, page.IsWhole = addUp(page.Orders), page.Pager.Pages == 1
 	if !page.IsWhole && orders.Total <= maxSummed && u.Can(people.ReadReports) {
@@ -426,7 +459,10 @@ func (p *Handler) exportOrders(format string) handler {
 		}
 		return p.sendList(w, r, u, "orders", format, func(ctx context.Context) export.Sheet {
 			return export.Orders(func(write func(sales.StoredOrder) error) error {
-				return u.sales().Walk(ctx, u.Tenant.ID, filter, write)
+				return u.sales().Walk(ctx, u.Tenant.ID, filter, func(o sales.StoredOrder) error {
+					o.CustomerNumber = u.inFile(o.CustomerNumber)
+					return write(o)
+				})
 			}, withNames)
 		})
 	})
@@ -447,7 +483,10 @@ func (p *Handler) exportRefunds(w http.ResponseWriter, r *http.Request, u user) 
 	_, filter := readOrders(r, u.Format)
 	return p.sendList(w, r, u, "refunds", "csv", func(ctx context.Context) export.Sheet {
 		return export.RefundFile.List(func(write func(sales.OrderRefund) error) error {
-			return u.sales().WalkRefunds(ctx, u.Tenant.ID, filter, write)
+			return u.sales().WalkRefunds(ctx, u.Tenant.ID, filter, func(r sales.OrderRefund) error {
+				r.Reference = u.inFile(r.Reference)
+				return write(r)
+			})
 		})
 	})
 }
@@ -477,7 +516,7 @@ type orderEvent struct {
 
 // eventsOf returns what happened to an order, in the order of time.
 func eventsOf(o sales.StoredOrder, channel sales.Channel, f formatter) []orderEvent {
-	row := orderRow{o}
+	row := orderRow{StoredOrder: o}
 	events := []orderEvent{{o.PlacedAt, f.T("Placed at %s", cmp.Or(channel.Label, channel.Identifier)), row.Total(), "live"}}
 	for _, r := range o.Refunds {
 		text := f.T("Refunded")
@@ -510,5 +549,6 @@ func (p *Handler) showOrder(w http.ResponseWriter, r *http.Request, u user) erro
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "order", u, orderPage{orderRow{order}, channel, eventsOf(order, channel, u.Format)})
+	events := eventsOf(order, channel, u.Format)
+	return p.show(w, http.StatusOK, "order", u, orderPage{orderRow{StoredOrder: order}, channel, events})
 }

@@ -80,6 +80,8 @@ func (p *Handler) inviteMember(w http.ResponseWriter, r *http.Request, u user) e
 	switch {
 	case errors.Is(err, tenancy.ErrConflict):
 		f.Errors["email"] = u.T("This person is already a member.")
+	case errors.Is(err, people.ErrInvited):
+		f.Errors["email"] = u.T("An owner has already invited this person.")
 	case isInvalid:
 		for field, messages := range invalid {
 			f.Errors[field] = u.Format.Sentence(inviteFields[field] + " " + messages[0] + ".")

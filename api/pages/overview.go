@@ -445,11 +445,11 @@ func tiles(s reports.Summary, f formatter) []tile {
 			f.T("%[2]s revenue ÷ %[1]d orders", now.Orders, f.Money(now.Revenue))),
 		newTile("units_sold", f.T("Units"), f.T("Quantities of %d items of orders", now.Items)),
 		profit, margin,
-		newTile("net_gross_profit", f.T("Net profit"), f.T(
+		newTile("net_gross_profit", f.T("Gross profit after refunds"), f.T(
 			"%s revenue of items with a known cost, less refunds, − %s cost + %s cost of returned units",
 			f.Money(now.CostedNetRevenue()), f.Money(now.Cost), f.Money(now.ReturnedCost))),
-		newTile("net_margin_percent", f.T("Net margin"), f.T(
-			"100 × %s net profit ÷ %s revenue of items with a known cost, less refunds",
+		newTile("net_margin_percent", f.T("Margin after refunds"), f.T(
+			"100 × %s gross profit after refunds ÷ %s revenue of items with a known cost, less refunds",
 			f.Money(now.NetGrossProfit()), f.Money(now.CostedNetRevenue()))),
 		newTile("refunds", f.T("Refunds"), f.T("Amounts of %d refunds made in the period", now.RefundCount)),
 		newTile("gross_sales", f.T("Gross sales"), f.T("Quantities × prices of all items, before discounts")),

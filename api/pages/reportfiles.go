@@ -79,7 +79,9 @@ func (p *reportPage) sheet(
 		return func(ctx context.Context) export.Sheet {
 			return export.Customers(func(write func(reports.CustomerSums) error) error {
 				return store.WalkCustomers(ctx, *u.Tenant, p.customersQuery(), func(c reports.CustomerSums) error {
-					return write(u.buyer(c))
+					c = u.buyer(c)
+					c.CustomerID = *u.inFile(&c.CustomerID)
+					return write(c)
 				})
 			}, true)
 		}, nil

@@ -78,6 +78,23 @@ var (
 	addresses = regexp.MustCompile(`leak`)
 )
 
+func TestFilesWithoutNamesHaveNoAddresses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1")
+	s.mustSecrets(t)
+	viewer, admin := s.mustVisitor(t, "vera", people.Viewer), s.mustVisitor(t, "ann", people.Admin)
+	for path, row := range map[string]string{
+		"/orders.csv": "B1,", "/orders.xlsx": "B1", "/refunds.csv": "A1,", "/reports/customers.csv?from=2026-03-01&to=2026-03-31": "C7,",
+	} {
+		if file := s.get(t, viewer, s.path(path), http.StatusOK).text(t); addresses.MatchString(file) || !strings.Contains(file, row) {
+			t.Errorf("the file %s of a viewer has an address, or no row %s: %s", path, row, file)
+		}
+		if !addresses.MatchString(s.get(t, admin, s.path(path), http.StatusOK).text(t)) {
+			t.Errorf("the file %s of an admin has no address", path)
+		}
+	}
+}
+
 // mustUnknownRole creates a member of A with a role of a later release, and a session.
 func (s *site) mustUnknownRole(t *testing.T) (cookie string) {
 	t.Helper()
@@ -467,4 +484,8 @@ func TestAdminsInviteClerksAndAccountants(t *testing.T) {
 	if !strings.Contains(pending, s.email("clerk")) || strings.Contains(pending, s.email("boss")) {
 		t.Error("an admin does not see only the invitations of clerks and accountants")
 	}
+	again := invite("boss", "clerk")
+	again.Set("request", strings.Repeat("D", 26))
+	s.post(t, admin, s.path("/members"), again, http.StatusUnprocessableEntity, "An owner has already invited this person.")
+	s.get(t, owner, s.path("/members"), http.StatusOK, s.email("boss"), "Owner")
 }

@@ -267,16 +267,16 @@ func samples() map[string][]any {
 		},
 		"orders": {
 			ordersPage{}, ordersPage{IsFiltered: true, Search: hostile},
-			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []orderRow{{order}, {}}},
+			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []orderRow{{StoredOrder: order}, {}}},
 		},
 		"order": {orderPage{}, orderPage{
-			orderRow{order}, sales.Channel{Identifier: "web", Label: hostile}, eventsOf(order, sales.Channel{Label: hostile}, format),
+			orderRow{StoredOrder: order}, sales.Channel{Identifier: "web", Label: hostile}, eventsOf(order, sales.Channel{Label: hostile}, format),
 		}},
 		"customers": {
 			customersPage{}, customersPage{Search: hostile},
 			customersPage{Customers: []sales.StoredCustomer{buyer.StoredCustomer, {}}, Pager: pager{Pages: 3, Query: "sort=name"}},
 		},
-		"customer":       {customerPage{}, customerPage{Customer: buyer, Orders: []orderRow{{order}, {}}}},
+		"customer":       {customerPage{}, customerPage{Customer: buyer, Orders: []orderRow{{StoredOrder: order}, {}}}},
 		"customer-erase": {erasePage{}, erasePage{buyer, invalid}},
 		"confirm":        {form{}, invalid},
 		"confirmed":      {form{Values: url.Values{"next": {hostile}}}},

@@ -20,7 +20,7 @@ var wordTexts = map[string]string{
 	// Kinds of rows and of changes.
 	"product": mark("Product"), "stock": mark("Stock"), "order": mark("Order"), "refund": mark("Refund"),
 	"cancellation": mark("Cancellation"), "customer": mark("Customer"), "category": mark("Category"),
-	"seller": mark("Seller"), "warehouse": mark("Warehouse"), "channel": mark("Channel"),
+	"seller": mark("Seller"), "warehouse": mark("Warehouse"), "channel": mark("Shop"),
 	// What happens to rows.
 	"created": mark("New"), "updated": mark("Changed"), "unchanged": mark("Unchanged"), "refused": mark("Refused"),
 	"ignored": mark("Ignored"),

@@ -339,6 +339,25 @@ func checkAttributes(t *testing.T, name string, token html.Token) {
 	}
 }
 
+// A word has one meaning, and a thing one word.
+func TestTermsAreDistinct(t *testing.T) {
+	t.Parallel()
+	for _, l := range words.Languages {
+		f := formatter{Language: l, printer: newPrinter(l.Tag, nil)}
+		if f.Word("clerk") == f.Word("seller") || f.Word("channel") != f.T("Shop") {
+			t.Errorf("%s: a clerk is %q, a seller %q and a channel %q", l.Code, f.Word("clerk"), f.Word("seller"), f.Word("channel"))
+		}
+		for name, without := range map[string]string{"net_gross_profit": "gross_profit", "net_margin_percent": "margin_percent"} {
+			if of := f.Column(without); !strings.HasPrefix(f.Column(name), of+" ") {
+				t.Errorf("%s: %s is %q, which is not %q after refunds", l.Code, name, f.Column(name), of)
+			}
+		}
+		if f.T("Kept") == f.T("Left after refunds") || l.Code == "fr" && f.T("Margin") != "Taux de marque" {
+			t.Errorf("%s: %q, %q, %q", l.Code, f.T("Kept"), f.T("Left after refunds"), f.T("Margin"))
+		}
+	}
+}
+
 func TestWordsOfTheDatabaseHaveATextInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(feed.Types, catalog.Statuses, catalog.AdjustmentTypes, reports.Periods, reports.Presets,

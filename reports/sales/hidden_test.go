@@ -14,6 +14,7 @@ func TestAStoreThatHidesShowsNoCostsAndAddresses(t *testing.T) {
 	for number, customer := range map[string]sales.Customer{
 		"1": {ID: "7", Name: new("Ada Byron"), Email: new("ada@example.com")},
 		"2": {ID: "eve@example.com", Name: new("eve@example.com")},
+		"3": {ID: "K9", Name: new("Zoë Ångström"), Email: new("hidden@example.com")},
 	} {
 		o := order(number)
 		o.Customer, o.Items[0].UnitCost = &customer, new(money.Cents(700))
@@ -21,14 +22,17 @@ func TestAStoreThatHidesShowsNoCostsAndAddresses(t *testing.T) {
 	}
 	hiding := s.store.Hiding(sales.Hidden{Costs: true, Emails: true})
 	shown := []sales.StoredOrder{}
-	for number, want := range map[string]string{"1": "Ada Byron", "2": ""} {
+	for number, want := range map[string]string{"1": "Ada Byron", "2": "", "3": "Zoë Ångström"} {
 		o, err := hiding.Order(t.Context(), s.tenant, number)
 		if err != nil || o.CustomerName == nil || *o.CustomerName != want {
 			t.Errorf("the customer of order %s is %v, %v, want %q", number, o.CustomerName, err, want)
 		}
 		shown = append(shown, o)
 	}
-	for search, want := range map[string]int{"ada byron": 1, "Byron": 1, "ada@": 0, "example.com": 0, "eve": 0, "1": 1} {
+	for search, want := range map[string]int{
+		"ada byron": 1, "byron ada": 1, "Byron": 1, "angstrom": 1, "ZOE angström": 1, "k9": 1, "zoe hidden": 0, "ada@": 0, "example.com": 0,
+		"eve": 0, "1": 1,
+	} {
 		for _, f := range []sales.Filter{{}, {UpdatedSince: noon.AddDate(-1, 0, 0)}} {
 			f.Search, f.SearchCustomers, f.Page = search, true, paging.Page{Number: 1, PerPage: 10}
 			list, err := hiding.List(t.Context(), s.tenant, f)

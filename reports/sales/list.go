@@ -43,6 +43,7 @@ type Filter struct {
 	withoutTotal    bool
 	hidesEmails     bool
 	numbers         *[]int64 // the ids of the orders whose numbers Search finds, if they are few
+	customers       []int64  // with hidesEmails: those that Search finds
 }
 
 // Orders is a page of orders.
@@ -89,7 +90,43 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, 
 		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
 	}
 	s.hide(page.Items)
-	return page, nil
+	if f.isRefunded() && !f.withoutTotal && len(page.Items) > 0 {
+		err = s.addRefundedThen(ctx, tenant, f, page.Items)
+	}
+	return page, err
+}
+
+// addRefundedThen sets what was refunded at the times of the filter, which the list of refunds behind a figure shows.
+func (s *Store) addRefundedThen(ctx context.Context, tenant tenancy.ID, f Filter, orders []StoredOrder) error {
+	q := &orderQuery{}
+	q.Args = []any{tenant, column(orders, func(o StoredOrder) int64 { return o.ID })}
+	found, err := db.All[struct{ Amount money.Cents }](ctx, s.db, tenant, `
+select r.amount
+  from unnest($2::bigint[]) with ordinality page (id, place)
+ cross join lateral (
+       select coalesce(sum(amount), 0)::bigint as amount
+         from refunds
+        where tenant_id = $1 and order_id = page.id`+q.refundedThen(f)+`
+       ) r
+ order by page.place`, q.Args...)
+	if err != nil {
+		return fmt.Errorf("add up refunds of %d orders: %w", len(orders), err)
+	}
+	for i, row := range found {
+		orders[i].RefundedThen = row.Amount
+	}
+	return nil
+}
+
+// refundedThen returns the conditions that a refund was made at a time of the filter.
+func (q *orderQuery) refundedThen(f Filter) (conditions string) {
+	if !f.RefundedFrom.IsZero() {
+		conditions += " and refunded_at >= " + q.Arg(f.RefundedFrom)
+	}
+	if !f.RefundedBefore.IsZero() {
+		conditions += " and refunded_at < " + q.Arg(f.RefundedBefore)
+	}
+	return conditions
 }
 
 // limits returns how many rows a page reads. With Keyset the additional row shows that there is a next page.
@@ -192,22 +229,22 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 func (q *orderQuery) behind(f Filter) string {
 	var queries []string
 	if f.ProductID != nil {
+		days := "" // an item has the time of its order
+		if !f.From.IsZero() {
+			days += " and placed_at >= " + q.Arg(f.From)
+		}
+		if !f.Before.IsZero() {
+			days += " and placed_at < " + q.Arg(f.Before)
+		}
 		queries = append(queries, `
               select i.order_id
                 from unnest(array(
                      select id from sold_products where tenant_id = $1 and product_id = `+q.Arg(*f.ProductID)+`
                      )) sold (id)
-               cross join lateral (select order_id from order_items where tenant_id = $1 and sold_id = sold.id offset 0) i`)
+               cross join lateral (select order_id from order_items where tenant_id = $1 and sold_id = sold.id`+days+` offset 0) i`)
 	}
 	if f.isRefunded() {
-		refunds := "\n              select order_id from refunds where tenant_id = $1"
-		if !f.RefundedFrom.IsZero() {
-			refunds += " and refunded_at >= " + q.Arg(f.RefundedFrom)
-		}
-		if !f.RefundedBefore.IsZero() {
-			refunds += " and refunded_at < " + q.Arg(f.RefundedBefore)
-		}
-		queries = append(queries, refunds)
+		queries = append(queries, "\n              select order_id from refunds where tenant_id = $1"+q.refundedThen(f))
 	}
 	if len(queries) == 0 {
 		return ""
@@ -274,7 +311,7 @@ select` + map[string]string{"": all, "placed": placed, "cancelled": cancelled}[f
 type OrderSums struct {
 	Orders   int64
 	Total    money.Cents // with tax and shipping
-	Refunded money.Cents
+	Refunded money.Cents // at the times of the filter, if it has such
 }
 
 // Sums adds up the orders of all pages of a list. It reads each of them, so the caller limits their number.
@@ -289,15 +326,20 @@ func (s *Store) Sums(ctx context.Context, tenant tenancy.ID, f Filter) (sums Ord
 		if err := s.findNumbers(ctx, tenant, &f); err != nil {
 			return err
 		}
+		if err := s.findCustomers(ctx, tenant, &f); err != nil {
+			return err
+		}
 		q := f.query(tenant)
+		placed, refundedThen := q.ofStatus(f, "placed"), q.refundedThen(f)
 		sums, err = db.One[OrderSums](ctx, s.db, tenant, `
 select count(*) as orders, coalesce(sum(f.revenue + f.tax + f.shipping), 0)::bigint as total,
        coalesce(sum(r.amount), 0)::bigint as refunded
   from (
-       select o.id`+paging.Indent(q.ofStatus(f, "placed"))+`
+       select o.id`+paging.Indent(placed)+`
        ) o
  cross join lateral (select * from orders where tenant_id = $1 and id = o.id limit 1) f
- cross join lateral (select sum(amount) as amount from refunds where tenant_id = $1 and order_id = o.id) r`, q.Args...)
+ cross join lateral (
+       select sum(amount) as amount from refunds where tenant_id = $1 and order_id = o.id`+refundedThen+`) r`, q.Args...)
 		return err
 	}
 	if f.Search == "" { // one query

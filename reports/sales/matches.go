@@ -40,6 +40,9 @@ func (s *Store) readMatchesAtOnce(ctx context.Context, tenant tenancy.ID, f Filt
 	if err := s.findNumbers(ctx, tenant, &f); err != nil {
 		return err
 	}
+	if err := s.findCustomers(ctx, tenant, &f); err != nil {
+		return err
+	}
 	q := f.query(tenant)
 	sql := f.count(q)
 	if f.withoutTotal {
@@ -60,6 +63,34 @@ func (s *Store) readMatchesAtOnce(ctx context.Context, tenant tenancy.ID, f Filt
 		return err
 	}
 	page.Items, err = db.All[StoredOrder](ctx, s.db, tenant, q.page(f), q.Args...)
+	return err
+}
+
+// findCustomers sets f.customers if the list must not show e-mail addresses. The texts of searches have the address too,
+// so it compares what the list shows of each customer again, by the same rule.
+func (s *Store) findCustomers(ctx context.Context, tenant tenancy.ID, f *Filter) error {
+	if f.Search == "" || !f.SearchCustomers || !f.hidesEmails {
+		return nil
+	}
+	found, err := db.All[struct {
+		ID           int64
+		Number, Name string
+	}](ctx, s.db, tenant, `
+		select id, case when strpos(number, '@') = 0 then number else '' end as number,
+		       case when strpos(name, '@') = 0 then name else '' end as name
+		  from unnest(find_customers($2, $3)) found (customer)
+		 cross join lateral (
+		       select id, coalesce(number, '') as number, coalesce(name, '') as name
+		         from customers
+		        where tenant_id = $1 and id = found.customer
+		        limit 1) c`, tenant, searchtext.Patterns(f.Search), earlierPatterns(f.Search))
+	matches := searchtext.Matcher(f.Search)
+	f.customers = []int64{}
+	for _, c := range found {
+		if matches(c.Number, c.Name) {
+			f.customers = append(f.customers, c.ID)
+		}
+	}
 	return err
 }
 
@@ -183,27 +214,20 @@ func (q *orderQuery) found(f Filter) string {
 	if !f.SearchCustomers {
 		return sql
 	}
+	var customers string
+	if f.hidesEmails {
+		customers = q.Arg(f.customers) + "::bigint[]"
+	} else {
+		customers = "find_customers(" + q.Arg(searchtext.Patterns(f.Search)) + ", " + q.Arg(earlierPatterns(f.Search)) + ")"
+	}
 	return sql + `
         union all
        select o.*
-         from unnest(find_customers(` + q.Arg(searchtext.Patterns(f.Search)) + `, ` + q.Arg(earlierPatterns(f.Search)) + `)
+         from unnest(` + customers + `
               ) customer (id)
         cross join lateral (
               select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-        where not (` + q.numberFound(f) + `)` + q.nameFound(f, "customer.id")
-}
-
-// nameFound is the condition that a search finds the name of a customer, if the list must not show e-mail addresses. It
-// compares letters without folding, because the texts of searches have the address too.
-func (q *orderQuery) nameFound(f Filter, id string) string {
-	if !f.hidesEmails {
-		return ""
-	}
-	return `
-          and exists (select
-                        from customers
-                       where tenant_id = $1 and id = ` + id + ` and strpos(name, '@') = 0
-                         and strpos(lower(name), lower(` + q.Arg(f.Search) + `)) > 0)`
+        where not (` + q.numberFound(f) + `)`
 }
 
 // numberFound is the condition that a search finds the number of an order o.
@@ -215,6 +239,9 @@ func (q *orderQuery) numberFound(f Filter) string {
 func (q *orderQuery) customerFound(f Filter) string {
 	if !f.SearchCustomers {
 		return ""
+	}
+	if f.hidesEmails {
+		return "\n        or o.customer_id = any(" + q.Arg(f.customers) + "::bigint[])"
 	}
 	earlier := q.Arg(earlierPatterns(f.Search))
 	return `
@@ -228,6 +255,5 @@ func (q *orderQuery) customerFound(f Filter) string {
                      and (select customer_text(number, name, email)
                             from customers
                            where tenant_id = $1 and id = o.customer_id)
-                         like all (array(select lower(pattern) from unnest(` + earlier + `::text[]) pattern)) end` +
-		q.nameFound(f, "o.customer_id")
+                         like all (array(select lower(pattern) from unnest(` + earlier + `::text[]) pattern)) end`
 }

@@ -210,6 +210,7 @@ type StoredOrder struct {
 	UpdatedAt        time.Time      // of the order, its last refund or its cancellation, when it was stored
 	Lines            []Line         `db:"-"` // set by Order, not by List
 	Refunds          []StoredRefund `db:"-"` // set by Order, not by List
+	RefundedThen     money.Cents    `db:"-"` // the part of Refunded that a filter by refunds selects, set by List
 }
 
 // Line returns a line by its number. Lines must be set.

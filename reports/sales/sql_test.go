@@ -93,9 +93,14 @@ func TestTheSQLOfSales(t *testing.T) {
 		{ // the items of a product, their orders, and the refunds of two days
 			"of a product", sales.Filter{ProductID: new(int64(77))}, dbtest.Reads(60+onePage, "order_items_sold").Sorts(20),
 		},
+		{ // only the items of two days
+			"of a product in days",
+			sales.Filter{ProductID: new(int64(77)), From: noon, Before: noon.AddDate(0, 0, 2)},
+			dbtest.Reads(20, "order_items_sold").Sorts(20),
+		},
 		{
 			"refunded", sales.Filter{RefundedFrom: noon, RefundedBefore: noon.AddDate(0, 0, 2)},
-			dbtest.Reads(60+onePage, "refunds_refunded").Sorts(20),
+			dbtest.Reads(60+2*onePage, "refunds_refunded").Sorts(20),
 		},
 		{
 			"by number", sales.Filter{Order: paging.Order{By: "number"}},

@@ -3,6 +3,8 @@ package sales
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -62,14 +64,17 @@ func inParts(orders []StoredOrder, f func([]StoredOrder) error) error {
 	return nil
 }
 
-// WalkRefunds is Walk for the refunds of the orders.
+// WalkRefunds is Walk for the refunds of the orders. With RefundedFrom or RefundedBefore it has only those of these times.
 func (s *Store) WalkRefunds(ctx context.Context, tenant tenancy.ID, list Filter, f func(OrderRefund) error) error {
 	return s.walkPages(ctx, tenant, list, func(orders []StoredOrder) error {
 		refunds, err := s.refundsOf(ctx, tenant, orders)
 		if err != nil {
 			return err
 		}
-		return each(refunds, f)
+		return each(slices.DeleteFunc(refunds, func(r OrderRefund) bool {
+			return r.RefundedAt.Before(list.RefundedFrom) ||
+				!list.RefundedBefore.IsZero() && !r.RefundedAt.Before(list.RefundedBefore)
+		}), f)
 	})
 }
 
@@ -85,6 +90,9 @@ func each[T any](rows []T, f func(T) error) error {
 // walkPages calls f with every page of a list. The first page is short, so that the first row
 // arrives early.
 func (s *Store) walkPages(ctx context.Context, tenant tenancy.ID, list Filter, f func([]StoredOrder) error) error {
+	if list.isBehind() {
+		return s.walkBehind(ctx, tenant, list, f)
+	}
 	list.Keyset, list.After, list.withoutTotal = true, nil, true
 	list.Page = paging.Page{Number: 1, PerPage: 10}
 	for {
@@ -97,6 +105,43 @@ func (s *Store) walkPages(ctx context.Context, tenant tenancy.ID, list Filter, f
 		}
 		list.After, list.Page.PerPage = page.Next, min(maxWalkPage, 10*list.Page.PerPage)
 	}
+}
+
+// walkBehind is walkPages for orders that items or refunds select. It reads their ids once, because each page would have
+// to find all of them again.
+func (s *Store) walkBehind(ctx context.Context, tenant tenancy.ID, list Filter, f func([]StoredOrder) error) error {
+	list.Search = strings.TrimSpace(list.Search)
+	list.hidesEmails = s.hidden.Emails
+	var ids []int64
+	err := s.db.ReadAtOnce(ctx, tenant, func(ctx context.Context, d *db.DB) error {
+		s := &Store{d, s.by, s.hidden}
+		if err := s.findNumbers(ctx, tenant, &list); err != nil {
+			return err
+		}
+		if err := s.findCustomers(ctx, tenant, &list); err != nil {
+			return err
+		}
+		q := list.query(tenant)
+		found, err := db.One[struct{ IDs []int64 }](ctx, s.db, tenant, "\nselect array("+
+			paging.Indent("\nselect o.id"+q.ofStatus(list, list.Status)+list.orderBy())+"\n       ) as ids", q.Args...)
+		ids = found.IDs
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list orders: %w", err)
+	}
+	for size := 10; len(ids) > 0; size = min(maxWalkPage, 10*size) {
+		n := min(size, len(ids))
+		orders, err := db.All[StoredOrder](ctx, s.db, tenant, ordersOf("\nselect unnest($2::bigint[])"), tenant, ids[:n])
+		if err != nil {
+			return fmt.Errorf("read %d orders: %w", n, err)
+		}
+		if err := f(s.hide(orders)); err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return nil
 }
 
 // linesOf returns the items of orders, in their order.

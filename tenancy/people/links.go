@@ -22,7 +22,7 @@ const (
 // Invite creates a link that makes a person a member of the tenant. It is valid for
 // 24 hours and replaces an earlier invitation of the same person. request identifies
 // the form, which creates one link however often it is sent; "" disables the check.
-// Invite returns tenancy.ErrConflict for a member, ErrRepeated, an InvalidError
+// Invite returns tenancy.ErrConflict for a member, ErrInvited, ErrRepeated, an InvalidError
 // (email, role), or tenancy.ErrEnded if the actor is no longer an owner, or an admin who invites a clerk or an
 // accountant.
 func (s *Store) Invite(
@@ -81,6 +81,8 @@ func (s *Store) createLink(
 		switch outcomes[0].Outcome {
 		case "refused":
 			return tenancy.ErrEnded
+		case "invited":
+			return ErrInvited
 		case "repeated":
 			return ErrRepeated
 		case "member":

@@ -38,6 +38,8 @@ var (
 	// ErrElsewhere reports that the account is also a member of other tenants. Only
 	// an operator may reset its password.
 	ErrElsewhere = errors.New("is also a member of another tenant")
+	// ErrInvited reports that an owner has invited the person, whose invitation an admin cannot replace.
+	ErrInvited = errors.New("is already invited by an owner")
 	// ErrRepeated reports that the same form has already created a link.
 	ErrRepeated = errors.New("the link has already been created")
 )

@@ -8,6 +8,7 @@
 package searchtext
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,9 +81,25 @@ func Text(fields ...string) string {
 
 // Patterns returns a LIKE pattern for each word of a search. A text matches the search if it is like all of them.
 func Patterns(search string) []string {
-	var patterns []string
-	seen := map[string]bool{}
+	patterns := words(search)
 	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+	for i, word := range patterns {
+		patterns[i] = "%" + escape.Replace(word) + "%"
+	}
+	return patterns
+}
+
+// Matcher returns a function that reports whether an object with these fields matches a search, as PostgreSQL compares.
+func Matcher(search string) func(fields ...string) bool {
+	searched := words(search)
+	return func(fields ...string) bool {
+		text := Text(fields...)
+		return !slices.ContainsFunc(searched, func(word string) bool { return !strings.Contains(text, word) })
+	}
+}
+
+// words returns the words of a search as the texts that it finds contain them.
+func words(search string) (all []string) {
 	for word := range strings.FieldsSeq(search) {
 		normalised := Normalise(word)
 		marked := mark(normalised)
@@ -92,12 +109,11 @@ func Patterns(search string) []string {
 				marked = " " + marked
 			}
 		}
-		if pattern := "%" + escape.Replace(marked) + "%"; !seen[pattern] {
-			seen[pattern] = true
-			patterns = append(patterns, pattern)
+		if !slices.Contains(all, marked) {
+			all = append(all, marked)
 		}
 	}
-	return patterns
+	return all
 }
 
 // mark replaces white space with single blanks and puts a blank before each word start.

@@ -75,6 +75,9 @@ func TestMatches(t *testing.T) {
 			t.Errorf("%q finds %q: %v, want %v (%q like %q)", test.words, test.text, got, test.want,
 				searchtext.Text(test.text), searchtext.Patterns(test.words))
 		}
+		if got := searchtext.Matcher(test.words)(test.text); got != test.want {
+			t.Errorf("the matcher: %q finds %q: %v, want %v", test.words, test.text, got, test.want)
+		}
 		if got := naive(test.text, test.words); got != test.want {
 			t.Errorf("the naive matcher: %q finds %q: %v, want %v", test.words, test.text, got, test.want)
 		}

@@ -29,8 +29,9 @@ var columns = map[string]string{
 	"revenue_without_cost": "Revenue without a known cost", "costed_percent": "Share with a known cost",
 	"refund_count": "Number of refunds", "refunded_revenue": "Refunded revenue",
 	"refunded_revenue_without_cost": "Refunded revenue without a known cost", "units_returned": "Returned",
-	"returned_cost": "Cost of returned units", "net_gross_profit": "Net profit", "net_margin_percent": "Net margin",
-	"percent_of_total": "Share", "product_id": "Product number", "label": "Name",
+	"returned_cost": "Cost of returned units", "net_gross_profit": "Gross profit after refunds",
+	"net_margin_percent": "Margin after refunds",
+	"percent_of_total":   "Share", "product_id": "Product number", "label": "Name",
 	"group": "Group", "customer_id": "Customer id", "first_order_at": "First order", "last_order_at": "Last order",
 	// Days and the rows of a summary.
 	"day": "Day", "week": "Week", "month": "Month",

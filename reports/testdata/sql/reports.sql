@@ -1113,16 +1113,12 @@ select p.customer_ids, p.guests
  cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p
 
 -- overview
-select (
-select coalesce(sum(count), 0)::bigint
-  from product_counts
- where tenant_id = $1) - (
-select count(*)
-  from (
-       select product_id
-         from stock
-        where tenant_id = $1 and quantity > 0
-        group by product_id) p) as out
+select count(*) as out
+  from low_products l
+ where tenant_id = $1
+   and quantity = 0
+   and not exists (
+           select from products where tenant_id = $1 and status = 'draft' and id = l.product_id)
 
 -- overview
 select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
