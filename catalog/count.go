@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // A stock count of a warehouse is blind and goes on while the shop sells. A person counts product after product. For
@@ -32,26 +32,58 @@ type CountFilter struct {
 	WarehouseID int64
 	CategoryID  *int64
 	Bin         string // the beginning of the bin location, in upper or lower case
+	Max         int    // how many products of the warehouse and the category are read, because they are sorted
 }
 
-// CountSheet returns up to limit products in the order of their bin locations.
+// ErrSheetTooLarge reports more products than CountFilter.Max.
+var ErrSheetTooLarge = errors.New("the warehouse has too many products for a sheet")
+
+// CountSheet returns up to limit products in the order of their bin locations, or ErrSheetTooLarge.
 func (s *Store) CountSheet(ctx context.Context, tenant tenancy.ID, f CountFilter, limit int) ([]Countable, error) {
-	var q paging.Query
-	q.Where("p.tenant_id = %s", tenant)
-	q.Where(`(p.warehouse_id = %[1]s or exists (
-           select from stock s
-            where s.tenant_id = $1 and s.product_id = p.id and s.warehouse_id = %[1]s and s.quantity > 0))`, f.WarehouseID)
-	if f.CategoryID != nil {
-		q.Where("p.category_id = %s", *f.CategoryID)
+	type row struct {
+		Countable
+		Products int64
 	}
-	if f.Bin != "" {
-		q.Where("starts_with(lower(p.bin_location), lower(%s))", f.Bin)
+	// The indexes of the warehouse find its products, however many the tenant has elsewhere.
+	found, err := db.All[row](ctx, s.db, tenant, `
+		with here as materialized (
+		       select id, sku, name, upc, bin_location
+		         from products
+		        where tenant_id = $1 and warehouse_id = $2 and ($3::bigint is null or category_id = $3)
+		        limit $6
+		     ),
+		     placed as materialized (
+		       select p.id, p.sku, p.name, p.upc, p.bin_location
+		         from stock s
+		        cross join lateral (
+		              select id, sku, name, upc, bin_location
+		                from products
+		               where tenant_id = $1 and id = s.product_id and warehouse_id <> $2
+		                 and ($3::bigint is null or category_id = $3)
+		               limit 1
+		              ) p
+		        where s.tenant_id = $1 and s.warehouse_id = $2 and s.quantity > 0
+		        limit $6
+		     ),
+		     both_kinds as (
+		       select * from here union all select * from placed
+		     )
+		select p.*, (select count(*) from here) + (select count(*) from placed) as products
+		  from both_kinds p
+		 where $4 = '' or starts_with(lower(bin_location), lower($4))
+		 order by bin_location nulls last, name, id
+		 limit $5`, tenant, f.WarehouseID, f.CategoryID, f.Bin, limit, f.Max+1)
+	if err == nil && len(found) > 0 && found[0].Products > int64(f.Max) {
+		err = ErrSheetTooLarge
 	}
-	found, err := db.All[Countable](ctx, s.db, tenant, `
-select p.id, p.sku, p.name, p.upc, p.bin_location
-  from products p`+q.Conditions()+`
- order by p.bin_location nulls last, p.name, p.id`+q.Limit(limit, 0), q.Args...)
-	return found, tenancy.Wrap(err, "read the sheet of a stock count")
+	if err != nil {
+		return nil, tenancy.Wrap(err, "read the sheet of a stock count")
+	}
+	sheet := make([]Countable, len(found))
+	for i := range found {
+		sheet[i] = found[i].Countable
+	}
+	return sheet, nil
 }
 
 // Countables returns the products that exist, in any order.
@@ -70,19 +102,23 @@ func (s *Store) Countables(ctx context.Context, tenant tenancy.ID, ids []int64) 
 
 // Seen returns the newest row of the ledger of each product as it was some time ago. A product without a row has none.
 func (s *Store) Seen(
-	ctx context.Context, tenant tenancy.ID, ids []int64, ago time.Duration,
+	ctx context.Context, tenant tenancy.ID, ago map[int64]time.Duration,
 ) (map[int64]int64, error) {
+	ids, seconds := make([]int64, 0, len(ago)), make([]float64, 0, len(ago))
+	for id, age := range ago {
+		ids, seconds = append(ids, id), append(seconds, age.Seconds())
+	}
 	found, err := db.All[struct{ ProductID, ID int64 }](ctx, s.db, tenant, `
 		select i.id as product_id, a.id
-		  from unnest($2::bigint[]) i (id)
+		  from rows from (unnest($2::bigint[]), unnest($3::double precision[])) i (id, ago)
 		 cross join lateral (
 		       select id
 		         from inventory_adjustments
 		        where tenant_id = $1 and product_id = i.id
-		          and ($3::double precision = 0 or created_at <= clock_timestamp() - make_interval(secs => $3))
+		          and (i.ago = 0 or created_at <= clock_timestamp() - make_interval(secs => i.ago))
 		        order by id desc
 		        limit 1
-		       ) a`, tenant, ids, ago.Seconds())
+		       ) a`, tenant, ids, seconds)
 	seen := map[int64]int64{}
 	for _, row := range found {
 		seen[row.ProductID] = row.ID
@@ -175,10 +211,15 @@ func (s *Store) withoutCosts(found []CountedStock) []CountedStock {
 
 // ApplyCounts sets the stock of a warehouse to what was counted and what has moved since. The ledger gets a row for each
 // product whose stock changes. It leaves out products that must be counted again, unless skip is false: then it writes
-// nothing if there is one. It returns what it compared, and ErrNotFound without the warehouse.
+// nothing if there is one. It returns what it compared, ErrNotFound without the warehouse, and an InvalidError for notes.
 func (s *Store) ApplyCounts(
 	ctx context.Context, by Actor, warehouse int64, counts []Counted, notes *string, skip bool,
 ) (found []CountedStock, applied bool, err error) {
+	if notes != nil {
+		if problem := tenancy.CheckText(*notes, maxNotes); problem != "" {
+			return nil, false, tenancy.InvalidError{"notes": {problem}}
+		}
+	}
 	ids := make([]int64, len(counts))
 	for i, c := range counts {
 		ids[i] = c.ProductID

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -30,7 +31,7 @@ func (s shop) inWarehouse(t testing.TB, product, warehouse int64) int32 {
 // mustSee returns what a person sees who counts a product now.
 func (s shop) mustSee(t testing.TB, product int64, ago time.Duration) int64 {
 	t.Helper()
-	seen, err := s.Seen(t.Context(), s.by.Tenant, []int64{product}, ago)
+	seen, err := s.Seen(t.Context(), s.by.Tenant, map[int64]time.Duration{product: ago})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,6 +244,7 @@ func TestTheSheetOfAShelf(t *testing.T) {
 		{"no pattern", catalog.CountFilter{WarehouseID: both.WarehouseID, Bin: "%"}, nil},
 		{"a category", catalog.CountFilter{WarehouseID: both.WarehouseID, CategoryID: &tea}, []string{"A"}},
 	} {
+		test.filter.Max = 3
 		found, err := s.CountSheet(t.Context(), s.by.Tenant, test.filter, 10)
 		var skus []string
 		for _, p := range found {
@@ -251,6 +253,40 @@ func TestTheSheetOfAShelf(t *testing.T) {
 		slices.Sort(skus)
 		if err != nil || !slices.Equal(skus, test.want) {
 			t.Errorf("%s: %q, %v, want %q", test.name, skus, err, test.want)
+		}
+	}
+	large := catalog.CountFilter{WarehouseID: both.WarehouseID, Max: 2}
+	if found, err := s.CountSheet(t.Context(), s.by.Tenant, large, 10); !errors.Is(err, catalog.ErrSheetTooLarge) {
+		t.Errorf("a sheet of 3 products with at most 2 = %d, %v", len(found), err)
+	}
+}
+
+func TestScannedFindsAllProductsOfACode(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	upc := func(text string) func(*catalog.Changes) {
+		return func(c *catalog.Changes) { c.UPC = catalog.Value(text) }
+	}
+	s.mustCreate(t, "12345678")
+	s.mustCreate(t, "LONG", upc("00012345678"))
+	s.mustCreate(t, "ZERO", upc("00000012"))
+	for i := range 60 { // the code is a part of these
+		s.mustCreate(t, fmt.Sprint("12345678-", i), upc("9912345678"))
+	}
+	s.mustCreate(t, "SHORT", upc("12345678"))
+	for code, want := range map[string][]string{
+		"12345678": {"12345678", "LONG", "SHORT"}, "0012345678": {"LONG", "SHORT"}, "12345678-7": {"12345678-7"},
+		"00000012": {"ZERO"}, "000000012": {"ZERO"}, "LONG": {"LONG"}, "1234567": nil, "0": nil, "00000000": nil,
+		"123456789012345": nil, "LON": nil,
+	} {
+		found, err := s.Scanned(t.Context(), s.by.Tenant, code)
+		var skus []string
+		for _, p := range found {
+			skus = append(skus, p.SKU)
+		}
+		slices.Sort(skus)
+		if err != nil || !slices.Equal(skus, want) {
+			t.Errorf("%s is of %q, %v, want %q", code, skus, err, want)
 		}
 	}
 }

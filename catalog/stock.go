@@ -97,6 +97,9 @@ func (s *Store) Inventories(ctx context.Context, tenant tenancy.ID, ids []int64)
 	return found, nil
 }
 
+// maxNotes is the length of the notes of a stock change in characters.
+const maxNotes = 1000
+
 // AdjustmentTypes are the types of stock changes.
 var AdjustmentTypes = []string{"add", "remove", "set"}
 
@@ -122,7 +125,7 @@ func (r AdjustRequest) validate(invalid tenancy.InvalidError) {
 		invalid.Add("quantity", "must be at least 1")
 	}
 	nullable(r.Expected, new(*int32), "expected_quantity", invalid, checkQuantity)
-	nullable(r.Notes, new(*string), "notes", invalid, longText(1000))
+	nullable(r.Notes, new(*string), "notes", invalid, longText(maxNotes))
 }
 
 // orNull returns the value of a field, or nil if it is missing or null.

@@ -171,8 +171,11 @@ func oneOf(values []string) func(string) (string, string) {
 	}
 }
 
+// A barcode has minUPC to maxUPC digits.
+const minUPC, maxUPC = 8, 14
+
 func checkUPC(s string) (string, string) {
-	if len(s) < 8 || len(s) > 14 || strings.Trim(s, "0123456789") != "" {
+	if len(s) < minUPC || len(s) > maxUPC || strings.Trim(s, "0123456789") != "" {
 		return "", "must be 8 to 14 digits"
 	}
 	return s, ""

@@ -2,12 +2,15 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/db"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // Product returns a product. It returns ErrNotFound.
@@ -28,6 +31,31 @@ func (s *Store) ProductBySKU(ctx context.Context, tenant tenancy.ID, sku string)
 	p, err := db.One[Product](ctx, s.db, tenant, selectBySKU, tenant, sku)
 	s.hide(&p)
 	return p, tenancy.Wrap(err, "product with SKU %q", sku)
+}
+
+// Scanned returns the products with the SKU code, or with the barcode code. Scanners read a barcode with or without zeros
+// in front, so these make no difference.
+func (s *Store) Scanned(ctx context.Context, tenant tenancy.ID, code string) ([]Product, error) {
+	var found []Product
+	if p, err := s.ProductBySKU(ctx, tenant, code); err == nil {
+		found = append(found, p)
+	} else if !errors.Is(err, tenancy.ErrNotFound) {
+		return nil, err
+	}
+	digits := strings.TrimLeft(code, "0")
+	if digits == "" || len(digits) > maxUPC || strings.Trim(digits, "0123456789") != "" {
+		return found, nil
+	}
+	// All barcodes with these digits end in the shortest one.
+	shortest := strings.Repeat("0", max(0, minUPC-len(digits))) + digits
+	err := s.Walk(ctx, tenant, Filter{Search: shortest, Order: paging.Order{By: "name"}}, func(p Product) error {
+		isKnown := len(found) > 0 && found[0].ID == p.ID
+		if !isKnown && p.UPC != nil && strings.TrimLeft(*p.UPC, "0") == digits {
+			found = append(found, p)
+		}
+		return nil
+	})
+	return found, tenancy.Wrap(err, "read the products with the barcode %s", code)
 }
 
 // Create adds a product. It returns an InvalidError with the errors of all fields: those

@@ -21,10 +21,12 @@ import (
 const (
 	// sheetRows is how many products of a shelf a sheet has.
 	sheetRows = 200
-	// maxCounted limits the products of a stock count, which its form has.
-	maxCounted = 500
-	// maxTyped limits how long before its form a quantity was counted.
-	maxTyped = 4 * time.Hour
+	// maxShelved limits the products of a warehouse or of a category in it of which a sheet can be made.
+	maxShelved = 50_000
+	// maxCounted limits the products of a stock count, so that its form has at most MaxForm bytes.
+	maxCounted = 300
+	// maxTyped limits how long before its form a quantity was counted. A text names it.
+	maxTyped = 12 * time.Hour
 )
 
 // countPage is a stock count: the sheet while a person counts, and then the differences. Its form has what was counted
@@ -49,6 +51,7 @@ type countRow struct {
 	catalog.Countable
 	Quantity string // as it was typed; "" is not counted
 	Seen     string // when it was counted, see catalog.Store.Seen; "" before that
+	Again    bool   // it must be counted again
 }
 
 // Field returns the name and id of the field of the quantity.
@@ -75,7 +78,7 @@ func (p countPage) WarehouseName() string {
 
 // ErrorList returns the errors in the order of the fields.
 func (p countPage) ErrorList() []fieldError {
-	fields := []string{"code"}
+	fields := []string{"code", "category"}
 	for _, row := range p.Rows {
 		fields = append(fields, row.Field())
 	}
@@ -122,11 +125,15 @@ func (p *Handler) showCount(w http.ResponseWriter, r *http.Request, u user) erro
 	if !r.Form.Has("show") {
 		return p.show(w, http.StatusOK, "count", u, page)
 	}
-	filter := catalog.CountFilter{WarehouseID: page.warehouse(), Bin: page.Get("bin")}
+	filter := catalog.CountFilter{WarehouseID: page.warehouse(), Bin: page.Get("bin"), Max: maxShelved}
 	if id, err := strconv.ParseInt(page.Get("category"), 10, 64); err == nil {
 		filter.CategoryID = &id
 	}
 	found, err := u.catalog().CountSheet(r.Context(), u.Tenant.ID, filter, sheetRows+1)
+	if errors.Is(err, catalog.ErrSheetTooLarge) {
+		page.Errors["category"] = u.T("The warehouse has too many products for a sheet. Choose a category, or scan them.")
+		return p.show(w, http.StatusUnprocessableEntity, "count", u, page)
+	}
 	if err != nil {
 		return err
 	}
@@ -203,37 +210,62 @@ func (p *countPage) readRows(r *http.Request, u user) error {
 	if err != nil {
 		return err
 	}
-	fresh := map[time.Duration][]int64{}
+	ages := map[int64]time.Duration{}
 	for _, id := range ids {
 		i := slices.IndexFunc(found, func(c catalog.Countable) bool { return c.ID == id })
 		if i < 0 { // it was deleted
 			continue
 		}
 		row := countRow{Countable: found[i]}
-		row.Quantity = strings.TrimSpace(p.Get(row.Field()))
-		if row.Quantity != "" {
-			if n, err := strconv.ParseInt(row.Quantity, 10, 64); err != nil || n < 0 || n > catalog.MaxQuantity {
-				p.Errors[row.Field()] = u.T(fieldTexts["quantity"])
-			} else if row.Seen = p.Get("s-" + strconv.FormatInt(id, 10)); row.Seen == "" || row.Quantity != p.Get("was-"+row.Field()) {
-				typed := p.duration("ago-"+strconv.FormatInt(id, 10), time.Second)
-				ago := min(max(0, typed, p.duration("before", time.Second)), maxTyped)
-				fresh[ago] = append(fresh[ago], id)
-			}
+		if age, isFresh := p.readRow(u, &row); isFresh {
+			ages[id] = age
+		}
+		if row.Again && p.Focus == "code" {
+			p.Focus = row.Field()
 		}
 		p.Rows = append(p.Rows, row)
 	}
-	for ago, ids := range fresh {
-		seen, err := u.catalog().Seen(r.Context(), u.Tenant.ID, ids, ago)
-		if err != nil {
-			return err
-		}
-		for i, row := range p.Rows {
-			if slices.Contains(ids, row.ID) {
-				p.Rows[i].Seen = strconv.FormatInt(seen[row.ID], 10)
-			}
+	if len(ages) == 0 {
+		return nil
+	}
+	seen, err := u.catalog().Seen(r.Context(), u.Tenant.ID, ages)
+	for i, row := range p.Rows {
+		if _, isFresh := ages[row.ID]; isFresh {
+			p.Rows[i].Seen = strconv.FormatInt(seen[row.ID], 10)
 		}
 	}
-	return nil
+	return err
+}
+
+// readRow reads the quantity of a row. If it was counted now, readRow returns how long ago. It empties a row that must
+// be counted again.
+func (p *countPage) readRow(u user, row *countRow) (age time.Duration, isFresh bool) {
+	field, id := row.Field(), strconv.FormatInt(row.ID, 10)
+	row.Quantity = strings.TrimSpace(p.Get(field))
+	isAgain := slices.Contains(p.Values["again"], id)
+	if row.Quantity == "" {
+		row.Again = isAgain
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(row.Quantity, 10, 64); err != nil || n < 0 || n > catalog.MaxQuantity {
+		p.Errors[field] = u.T(fieldTexts["quantity"])
+		return 0, false
+	}
+	seen := p.Get("s-" + id)
+	isFresh = p.isCounted(field, seen)
+	age, isKnown := p.age(field)
+	switch {
+	case isFresh && isKnown:
+		return age, true
+	case isFresh:
+		p.Errors[field] = u.T("This was counted more than 12 hours ago. Count it again.")
+		row.Quantity, row.Again = "", true
+	case isAgain && p.Get("action") == "next":
+		row.Quantity, row.Again = "", true
+	default:
+		row.Seen = seen
+	}
+	return 0, false
 }
 
 // scan adds the products with the barcode or the SKU that was scanned or typed, and makes the first of them the next
@@ -243,17 +275,12 @@ func (p *countPage) scan(r *http.Request, u user) error {
 	if code == "" {
 		return nil
 	}
-	found, err := u.catalog().List(r.Context(), u.Tenant.ID, catalog.Filter{
-		Search: code, Order: paging.Order{By: "name"}, Page: paging.Page{Number: 1, PerPage: listPerPage},
-	})
+	found, err := u.catalog().Scanned(r.Context(), u.Tenant.ID, cleanText(code))
 	if err != nil {
 		return err
 	}
 	var scanned []countRow
-	for _, product := range found.Items {
-		if product.SKU != code && (product.UPC == nil || *product.UPC != code) {
-			continue
-		}
+	for _, product := range found {
 		i := slices.IndexFunc(p.Rows, func(row countRow) bool { return row.ID == product.ID })
 		row := countRow{Countable: catalog.Countable{
 			ID: product.ID, SKU: product.SKU, Name: product.Name, UPC: product.UPC, BinLocation: product.BinLocation,
@@ -318,7 +345,7 @@ func (p *countPage) setCheck(found []catalog.CountedStock) {
 func (p *Handler) applyCount(w http.ResponseWriter, r *http.Request, u user, page countPage, counts []catalog.Counted) error {
 	var found []catalog.CountedStock
 	err := p.once(w, r, u, page.form, func(u user) (string, error) {
-		notes := cmp.Or(strings.TrimSpace(page.Get("notes")), stockCount)
+		notes := cmp.Or(strings.TrimSpace(page.Get("notes")), "Stock count") // see storedTexts
 		var applied bool
 		var err error
 		found, applied, err = u.catalog().ApplyCounts(
@@ -346,11 +373,56 @@ func (p *Handler) applyCount(w http.ResponseWriter, r *http.Request, u user, pag
 		})
 	})
 	if errors.Is(err, errRefused) {
-		page.setCheck(found)
 		page.Errors[""] = u.T("Meanwhile the stock of a product was set. Nothing is written yet.")
-		return p.show(w, http.StatusUnprocessableEntity, "count", u, page)
+	} else if err := page.addProblems(u, err); err != nil || len(page.Errors) == 0 {
+		return err
+	} else if found, err = u.catalog().CheckCounts(r.Context(), u.Tenant.ID, page.warehouse(), counts); err != nil {
+		return err
 	}
-	return err
+	page.setCheck(found)
+	return p.show(w, http.StatusUnprocessableEntity, "count", u, page)
+}
+
+// countOne sets the stock of one product to what was counted, as applyCount does. seen is of the moment of the count. It
+// returns a repeatError if the product must be counted again.
+func (p *Handler) countOne(
+	r *http.Request, u user, id, warehouse int64, quantity int32, notes *string, seen int64,
+) error {
+	in, err := u.catalog().Reference(r.Context(), u.Tenant.ID, catalog.Warehouses, warehouse)
+	if errors.Is(err, tenancy.ErrNotFound) {
+		return tenancy.InvalidError{"warehouse_id": {"does not exist"}}
+	}
+	if err != nil {
+		return err
+	}
+	counts := []catalog.Counted{{ProductID: id, Quantity: quantity, Seen: seen}}
+	found, applied, err := u.catalog().ApplyCounts(r.Context(), u.member(), warehouse, counts, notes, false)
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return tenancy.ErrNotFound
+	case !applied:
+		return repeatError{found[0].IsReset}
+	}
+	return p.audit(r.Context(), r, u, "stock.count", found[0].SKU, map[string]any{
+		"quantity": quantity, "warehouse": in.Name,
+	})
+}
+
+// repeatError reports that a product must be counted again.
+type repeatError struct {
+	isReset bool // because its stock was set since the count
+}
+
+func (repeatError) Error() string { return "the product must be counted again" }
+
+// Text says why a person must count again.
+func (e repeatError) Text(u user) string {
+	if e.isReset {
+		return u.T("The stock was set since you counted. Count again.")
+	}
+	return u.T("More was sold since than you counted. Count again.")
 }
 
 // movePage is the form that moves stock of a product to another warehouse.
@@ -436,12 +508,13 @@ func (p *Handler) move(r *http.Request, u user, from, to, quantity int64, f form
 		names[id] = w.Name
 	}
 	reason := strings.TrimSpace(f.Get("notes"))
+	// The notes are English, see storedTexts.
 	product := catalog.Product{}
 	for _, change := range []struct {
 		kind      string
 		warehouse int64
 		text      string
-	}{{"remove", from, fmt.Sprintf(moves[0], names[to])}, {"add", to, fmt.Sprintf(moves[1], names[from])}} {
+	}{{"remove", from, "Moved to " + names[to]}, {"add", to, "Moved from " + names[from]}} {
 		notes := change.text
 		if reason != "" {
 			notes += ": " + reason

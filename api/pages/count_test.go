@@ -141,6 +141,69 @@ func TestTheSheetOfAShelfIsCountedOnPaper(t *testing.T) {
 	s.post(t, admin, page, many, http.StatusBadRequest)
 }
 
+// A number is of the moment when it was counted, or it is asked for again.
+func TestACountIsNeverOfAnotherMoment(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	clerk, page := s.mustVisitor(t, "clara", people.Clerk), s.path("/count")
+	typed, paper, old := s.mustStock(t, "TYPED", "4006381333931", "R1", 10), s.mustStock(t, "PAPER", "5012345678900", "R1", 10),
+		s.mustStock(t, "OLD", "5012345678917", "R1", 10)
+	s.alter(t, `update inventory_adjustments set created_at = created_at - interval '15 hours'`)
+	s.mustAdjust(t, typed.ID, "remove", 4)
+	s.mustAdjust(t, paper.ID, "remove", 4)
+	s.alter(t, `update inventory_adjustments set created_at = created_at - interval '5 hours'`)
+	q := func(prefix string, p catalog.Product) string { return fmt.Sprint(prefix, "q-", p.ID) }
+	step := func(body, action string, status int, others ...string) string {
+		t.Helper()
+		return s.post(t, clerk, page, formOf(t, body, page, append(others, "action", action)...), status).body
+	}
+	body := s.get(t, clerk, page+"?show=1&bin=r1", http.StatusOK).body
+	body = step(body, "next", http.StatusOK, q("", typed), "9", q("ago-", typed), "40000")
+	body = step(body, "next", http.StatusOK, q("", paper), "9", q("ago-", paper), "7200", "before", "14400")
+	late := step(body, "next", http.StatusUnprocessableEntity, q("", old), "9", q("ago-", old), "43201", "before", "0")
+	mustHave(t, plain(late), "This was counted more than 12 hours ago. Count it again.")
+	if form := formOf(t, late, page); form.Get(q("", old)) != "" || form.Get(q("", typed)) != "9" {
+		t.Errorf("after a number that is too old the form has %v", form)
+	}
+	checked := step(late, "check", http.StatusOK)
+	s.post(t, clerk, page, formOf(t, checked, page, "action", "apply"), http.StatusSeeOther)
+	for _, p := range []catalog.Product{typed, paper} {
+		if got := s.stockOf(t, p.ID); got != 5 {
+			t.Errorf("%s has %d, want 9 less the 4 that were sold since", p.SKU, got)
+		}
+	}
+	long := formOf(t, checked, page, "action", "apply", "notes", strings.Repeat("x", 1001), "request", strings.Repeat("B", 26))
+	s.post(t, clerk, page, long, http.StatusUnprocessableEntity, "Enter at most 1,000 characters.")
+
+	// The same number is a new count after the sheet has asked for it, and if it was typed again.
+	repeat := step(late, "check", http.StatusOK)
+	mustHave(t, plain(repeat), "The stock was set since you counted")
+	sheet := step(repeat, "next", http.StatusOK)
+	mustHave(t, plain(sheet), "Count again.")
+	if form := formOf(t, sheet, page); form.Get(q("", typed)) != "" {
+		t.Errorf("the sheet has a number that must be counted again: %v", form)
+	}
+	for _, body := range []string{
+		step(sheet, "check", http.StatusOK, q("", typed), "9"),
+		step(late, "check", http.StatusOK, q("ago-", typed), "0", q("", paper), ""),
+	} {
+		mustHave(t, plain(body), "Tea TYPED TYPED 9 5 +4")
+	}
+	// The longest form of the most products is accepted.
+	many, longest := url.Values{"request": {strings.Repeat("A", 26)}}, strings.Repeat("9", 18)
+	for i := range maxCounted {
+		id := strconv.Itoa(100_000_000_000_000_000 + i)
+		many.Add("p", id)
+		for _, name := range []string{"was-q-", "s-", "q-", "ago-q-"} {
+			many.Set(name+id, longest[:10])
+		}
+		many.Set("s-"+id, longest)
+	}
+	if n := len(many.Encode()); n > MaxForm*9/10 {
+		t.Errorf("a form of %d products has %d bytes", maxCounted, n)
+	}
+}
+
 func TestAClerkMovesStock(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")

@@ -42,6 +42,30 @@ func (f form) duration(field string, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
+// agoField is the prefix of the field with the seconds since a quantity was typed, which the script of the page sets.
+const agoField = "ago-"
+
+// age returns how long ago the quantity of a field was counted: when it was typed, and the time of the field before
+// earlier. It returns false if that is not known or above maxTyped.
+func (f form) age(field string) (age time.Duration, isKnown bool) {
+	for _, name := range []string{agoField + field, "before"} {
+		if !f.Has(name) {
+			continue
+		}
+		seconds, err := strconv.ParseInt(f.Get(name), 10, 64)
+		if err != nil || seconds < 0 || seconds > int64(maxTyped/time.Second) {
+			return 0, false
+		}
+		age += time.Duration(seconds) * time.Second
+	}
+	return age, age <= maxTyped
+}
+
+// isCounted reports whether the quantity of a field was counted since the page was shown. seen is of the last count.
+func (f form) isCounted(field, seen string) bool {
+	return seen == "" || f.Get(field) != f.Get("was-"+field) || f.Has(agoField+field)
+}
+
 // pathID returns the id in the URL, or a number that is not an id.
 func pathID(r *http.Request) int64 {
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)

@@ -202,7 +202,7 @@ func (p *Handler) showProduct(w http.ResponseWriter, r *http.Request, u user) er
 
 // showProductWith also shows the form of a change of stock that was refused.
 func (p *Handler) showProductWith(
-	w http.ResponseWriter, r *http.Request, u user, status int, id int64, refused *refusedStock,
+	w http.ResponseWriter, r *http.Request, u user, status int, id int64, refused *form,
 ) (err error) {
 	page := productPage{}
 	if page.Product, err = u.catalog().Product(r.Context(), u.Tenant.ID, id); err != nil {
@@ -235,11 +235,11 @@ func (p *Handler) showProductWith(
 		if err != nil {
 			return err
 		}
-		page.Adjust = stockForm{newStockForm(page.Product, page.Ledger), warehouses.Items}
+		page.Adjust = stockForm{newStockForm(page.Product), warehouses.Items}
 	}
 	if refused != nil {
 		// Relative links would lead away from the path of the form, and those of the pager would have its fields.
-		page.Adjust.form, page.Pager = refused.show(u, page.Product, page.Ledger), pager{}
+		page.Adjust.form, page.Pager = *refused, pager{}
 		for i := range page.Chart.Points {
 			page.Chart.Points[i].Link = ""
 		}

@@ -134,15 +134,14 @@ func (k planKind) settle(ctx context.Context, u user, id, rows int64) error {
 	return err
 }
 
-// change returns the change of the form and its parts in English words, which PlanTitle translates for each reader. It
-// adds the errors of fields.
+// change returns the change of the form and its parts in English words. It adds the errors of fields.
 func (p *changePage) change(u user) (c catalog.Change, parts []string) {
-	english := u.Format.english()
-	say := func(text string, values ...any) { parts = append(parts, english.T(text, values...)) }
+	stored := u.Format.english() // everybody reads the title
+	say := func(text string, values ...any) { parts = append(parts, stored.T(text, values...)) }
 	p.changePrice(u, &c, say)
 	if status := p.Get("new_status"); status != "" {
 		c.Set.Status = catalog.Value(status)
-		say(mark("Status: %s"), english.Word(status))
+		say(mark("Status: %s"), stored.Word(status))
 	}
 	if c.AddTags = splitTags(p.Get("add_tags")); len(c.AddTags) > 0 {
 		say(mark("Tags added: %s"), strings.Join(c.AddTags, ", "))
@@ -160,7 +159,7 @@ func (p *changePage) change(u user) (c catalog.Change, parts []string) {
 			p.Errors["reorder_point"] = u.T(fieldTexts["reorder_point"])
 		}
 		c.Set.ReorderPoint = catalog.Value(n)
-		say(mark("Reorder at %s"), english.Count(n))
+		say(mark("Reorder at %s"), stored.Count(n))
 	case "none":
 		c.Set.ReorderPoint = catalog.Field[int64]{Set: true, Null: true}
 		say(mark("No reorder point"))
@@ -201,17 +200,17 @@ func (p *changePage) changePrice(u user, c *catalog.Change, say func(string, ...
 		if how == "less_percent" {
 			c.PricePercent = -c.PricePercent
 		}
-		say(mark("Price %s %%"), english.SignedMoney(money.Cents(c.PricePercent)))
+		say(mark("Price %s %%"), u.Format.english().SignedMoney(money.Cents(c.PricePercent)))
 	case "more", "less":
 		problem = problem || value <= 0
 		c.PriceAmount = value
 		if how == "less" {
 			c.PriceAmount = -value
 		}
-		say(mark("Price %s"), english.SignedMoney(c.PriceAmount))
+		say(mark("Price %s"), u.Format.english().SignedMoney(c.PriceAmount))
 	case "set":
 		c.Set.Price = amount
-		say(mark("Price: %s"), english.Money(value))
+		say(mark("Price: %s"), u.Format.english().Money(value))
 		if c.Rounding != (catalog.Rounding{}) {
 			p.Errors["rounding"] = u.T("A price that you set is not rounded.")
 		}
@@ -234,9 +233,9 @@ func (p *changePage) changePrice(u user, c *catalog.Change, say func(string, ...
 	case isRounded && how == "":
 		p.Errors["price_how"] = u.T("Choose how the price changes, or that prices are only rounded.")
 	case isRounded && c.Rounding.Below != 0:
-		say(mark("Prices end in %s"), english.Ending(c.Rounding))
+		say(mark("Prices end in %s"), u.Format.english().Ending(c.Rounding))
 	case isRounded:
-		say(mark("Prices rounded to %s"), english.Money(c.Rounding.Step))
+		say(mark("Prices rounded to %s"), u.Format.english().Money(c.Rounding.Step))
 	}
 }
 

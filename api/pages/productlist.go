@@ -3,17 +3,14 @@ package pages
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/export"
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -250,12 +247,12 @@ func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) e
 	}
 	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
 	if page.Search != "" && len(page.Filters) == 1 && r.FormValue("sort") == "" && filter.Page.Number == 1 {
-		id, err := u.scanned(r.Context(), page.Search)
+		scanned, err := u.catalog().Scanned(r.Context(), u.Tenant.ID, page.Search)
 		if err != nil {
 			return err
 		}
-		if id != 0 {
-			redirect(w, r, u.path("/products/"+strconv.FormatInt(id, 10)))
+		if len(scanned) == 1 {
+			redirect(w, r, u.path("/products/"+strconv.FormatInt(scanned[0].ID, 10)))
 			return nil
 		}
 	}
@@ -267,36 +264,6 @@ func (p *Handler) showProducts(w http.ResponseWriter, r *http.Request, u user) e
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, products.Total)
 	page.addChips(r, u)
 	return p.showList(w, r, "products", u, page.Pager, page)
-}
-
-// scanned returns the id of the only product with this SKU or barcode, or 0. Scanners read a barcode with or without
-// zeros in front.
-func (u user) scanned(ctx context.Context, text string) (int64, error) {
-	product, err := u.catalog().ProductBySKU(ctx, u.Tenant.ID, text)
-	if !errors.Is(err, tenancy.ErrNotFound) {
-		return product.ID, err
-	}
-	digits := strings.TrimLeft(text, "0")
-	if len(text) < 8 || len(text) > 14 || digits == "" || strings.Trim(text, "0123456789") != "" {
-		return 0, nil
-	}
-	found, err := u.catalog().List(ctx, u.Tenant.ID, catalog.Filter{
-		Search: digits, Page: paging.Page{Number: 1, PerPage: listPerPage},
-	})
-	if err != nil || found.Total > listPerPage {
-		return 0, err
-	}
-	id := int64(0)
-	for _, p := range found.Items {
-		if p.UPC == nil || strings.TrimLeft(*p.UPC, "0") != digits {
-			continue
-		}
-		if id != 0 {
-			return 0, nil
-		}
-		id = p.ID
-	}
-	return id, nil
 }
 
 // exportProducts returns the handler that sends the list of products as a file.

@@ -12,13 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenants"
 )
@@ -69,51 +69,67 @@ type stockForm struct {
 	Warehouses []catalog.Reference
 }
 
-// newStockForm returns the form as it is first shown. seen is the newest change of the stock that the person sees.
-func newStockForm(p catalog.Product, ledger []catalog.Adjustment) form {
+// newStockForm returns the form as it is first shown.
+func newStockForm(p catalog.Product) form {
 	return form{url.Values{
-		"type": {"add"}, "warehouse": {strconv.FormatInt(p.WarehouseID, 10)}, "seen": {newestOf(ledger)},
-		"request": {rand.Text()},
+		"type": {"add"}, "warehouse": {strconv.FormatInt(p.WarehouseID, 10)}, "request": {rand.Text()},
 	}, fieldErrors{}}
-}
-
-// newestOf returns the id of the newest change of a ledger, or 0.
-func newestOf(ledger []catalog.Adjustment) string {
-	if len(ledger) == 0 {
-		return "0"
-	}
-	return strconv.FormatInt(ledger[0].ID, 10)
 }
 
 // adjustStock adds to the stock of a product, removes from it or sets it to what was counted.
 func (p *Handler) adjustStock(w http.ResponseWriter, r *http.Request, u user) error {
 	id, f := pathID(r), submitted(r)
-	seen, errSeen := strconv.ParseInt(f.Get("seen"), 10, 64)
-	warehouse, errWarehouse := strconv.ParseInt(f.Get("warehouse"), 10, 64)
-	if !slices.Contains(catalog.AdjustmentTypes, f.Get("type")) || errors.Join(errSeen, errWarehouse) != nil {
+	warehouse, err := strconv.ParseInt(f.Get("warehouse"), 10, 64)
+	if !slices.Contains(catalog.AdjustmentTypes, f.Get("type")) || err != nil {
 		return ErrForm
 	}
 	request := catalog.AdjustRequest{Type: catalog.Value(f.Get("type")), WarehouseID: catalog.Value(warehouse)}
-	if notes := strings.TrimSpace(f.Get("notes")); notes != "" {
-		request.Notes = catalog.Value(notes)
+	var notes *string
+	if text := strings.TrimSpace(f.Get("notes")); text != "" {
+		notes, request.Notes = &text, catalog.Value(text)
 	}
-	refuse := func(isStale bool) error {
-		return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &refusedStock{f, isStale})
+	refuse := func() error {
+		return p.showProductWith(w, r, u, http.StatusUnprocessableEntity, id, &f)
 	}
+	isCount := f.Get("type") == "set"
 	quantity, err := strconv.ParseInt(strings.TrimSpace(f.Get("quantity")), 10, 64)
-	if err != nil { // also an empty one: a blank is never a count of zero
+	if err != nil || isCount && (quantity < 0 || quantity > catalog.MaxQuantity) { // a blank is never a count of zero
 		f.Errors["quantity"] = u.T(fieldTexts["quantity"])
-		return refuse(false)
+		return refuse()
 	}
 	request.Quantity = catalog.Value(quantity)
+	seen := f.Get("seen")
+	if isCount && f.isCounted("quantity", seen) {
+		if seen, err = u.seen(r.Context(), id, f); err != nil {
+			return err
+		}
+	}
+	if isCount && seen == "" {
+		f.Errors["quantity"] = u.T("This was counted more than 12 hours ago. Count it again.")
+		f.Del("quantity")
+		return refuse()
+	}
+	f.Del(agoField + "quantity") // which differs if the form is sent twice
 	err = p.once(w, r, u, f, func(u user) (string, error) {
-		return u.path("/products/" + strconv.FormatInt(id, 10)), u.adjust(r.Context(), id, request, seen)
+		to := u.path("/products/" + strconv.FormatInt(id, 10))
+		if isCount {
+			at, err := strconv.ParseInt(seen, 10, 64)
+			if err != nil {
+				return "", ErrForm
+			}
+			return to, p.countOne(r, u, id, warehouse, int32(quantity), notes, at)
+		}
+		_, _, err := u.catalog().Adjust(r.Context(), u.member(), id, request, nil)
+		return to, err
 	})
+	repeat, mustRepeat := errors.AsType[repeatError](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, catalog.ErrPrecondition):
-		return refuse(true)
+	case mustRepeat:
+		f.Errors["quantity"] = repeat.Text(u)
+		f.Del("quantity")
+		return refuse()
 	case errors.Is(err, catalog.ErrInsufficientStock):
 		f.Errors["quantity"] = u.T("There is not enough in this warehouse.")
 	default:
@@ -121,43 +137,22 @@ func (p *Handler) adjustStock(w http.ResponseWriter, r *http.Request, u user) er
 			return err
 		}
 	}
-	return refuse(false)
+	if isCount { // it stays a count of that moment
+		f.Set("seen", seen)
+		f.Set("was-quantity", f.Get("quantity"))
+	}
+	return refuse()
 }
 
-// refusedStock is the form of a change of stock that was refused.
-type refusedStock struct {
-	form
-	isStale bool // the stock has changed since the person saw it
-}
-
-// show returns the form as it is shown again, with the errors.
-func (f refusedStock) show(u user, p catalog.Product, ledger []catalog.Adjustment) form {
-	if f.isStale {
-		f.Errors[""] = u.T("The stock has changed since you opened the page. It is %s now. "+
-			"Count again, or save again if your count is right.", u.Format.Integer(p.Quantity))
-		f.Set("seen", newestOf(ledger))
+// seen returns what a person saw of a product when they counted its quantity, see catalog.Store.Seen, or "" if that is
+// not known.
+func (u user) seen(ctx context.Context, id int64, f form) (string, error) {
+	age, isKnown := f.age("quantity")
+	if !isKnown {
+		return "", nil
 	}
-	return f.form
-}
-
-// adjust changes the stock of a product. A count is valid only for the stock that the person saw: if anything else has
-// changed it, adjust returns ErrPrecondition.
-func (u user) adjust(ctx context.Context, id int64, request catalog.AdjustRequest, seen int64) error {
-	_, entry, err := u.catalog().Adjust(ctx, u.member(), id, request, nil)
-	if err != nil || request.Type.Value != "set" {
-		return err
-	}
-	ledger, err := u.catalog().Adjustments(ctx, u.Tenant.ID, id, catalog.LedgerFilter{
-		Page: paging.Page{Number: 1, PerPage: 2},
-	})
-	if err != nil {
-		return err
-	}
-	isOther := func(a catalog.Adjustment) bool { return a.ID > seen && a.ID != entry.ID }
-	if slices.ContainsFunc(ledger.Items, isOther) {
-		return catalog.ErrPrecondition
-	}
-	return nil
+	seen, err := u.catalog().Seen(ctx, u.Tenant.ID, map[int64]time.Duration{id: age})
+	return strconv.FormatInt(seen[id], 10), err
 }
 
 // editPage is the page that changes a product, or creates one.

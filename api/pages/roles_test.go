@@ -301,16 +301,35 @@ func TestAClerkChangesStock(t *testing.T) {
 	if got := s.stockOf(t, product); got != 7 {
 		t.Errorf("after the forms of two tabs the stock is %d, want 7", got)
 	}
-	stale := fields(t, two, "type", "set", "quantity", "5", "request", rand.Text()) // the total is the same again
-	again := s.post(t, clerk, page+"/stock", stale, http.StatusUnprocessableEntity, "The stock has changed", "It is 7 now").body
+	// A count is of the moment when it was typed.
+	s.alter(t, `update inventory_adjustments set created_at = created_at - interval '1 hour'`)
+	s.mustAdjust(t, product, "remove", 2)
+	count := fields(t, two, "type", "set", "quantity", "6", "ago-quantity", "60", "request", rand.Text())
+	s.post(t, clerk, page+"/stock", count, http.StatusSeeOther)
+	count.Set("ago-quantity", "61") // a double click
+	s.post(t, clerk, page+"/stock", count, http.StatusSeeOther)
+	if got := s.stockOf(t, product); got != 4 {
+		t.Errorf("after a count of 6 before 2 were sold the stock is %d, want 4", got)
+	}
+	ann := s.mustVisitor(t, "ann", people.Admin)
+	log := plain(s.get(t, ann, s.path("/audit?act=stock."), http.StatusOK).body)
+	mustHave(t, log, "Applied a stock count", "clara", "Warehouse: Main warehouse", "1 entry")
+	count.Set("request", rand.Text())
+	again := s.post(t, clerk, page+"/stock", count, http.StatusUnprocessableEntity, "The stock was set since you counted").body
+	for _, ago := range []string{"50000", "-1", "x"} {
+		count.Set("ago-quantity", ago)
+		s.post(t, clerk, page+"/stock", count, http.StatusUnprocessableEntity, "more than 12 hours ago")
+	}
 	for _, quantity := range []string{"", "-1", "x", "1.5", "99999999999"} {
 		s.post(t, clerk, page+"/stock", fields(t, again, "type", "set", "quantity", quantity), http.StatusUnprocessableEntity,
 			"Enter a whole number from 0.")
 	}
+	s.post(t, clerk, page+"/stock", fields(t, again, "type", "set", "quantity", "5", "warehouse", "999"),
+		http.StatusUnprocessableEntity, "Select one of the options.")
 	s.post(t, clerk, page+"/stock", fields(t, again, "type", "remove", "quantity", "8"), http.StatusUnprocessableEntity,
 		"There is not enough in this warehouse.")
-	if got := s.stockOf(t, product); got != 7 {
-		t.Errorf("after refused changes the stock is %d, want 7", got)
+	if got := s.stockOf(t, product); got != 4 {
+		t.Errorf("after refused changes the stock is %d, want 4", got)
 	}
 	s.post(t, clerk, page+"/stock", fields(t, again, "type", "set", "quantity", "5"), http.StatusSeeOther)
 	if got := s.stockOf(t, product); got != 5 {

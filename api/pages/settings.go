@@ -41,9 +41,10 @@ type settingsPage struct {
 }
 
 // Unlabelled reports whether a channel is shown to people as its identifier.
-func (p settingsPage) Unlabelled(c sales.Channel) bool {
-	return c.Label == c.Identifier && readable(c) != c.Label
-}
+func (p settingsPage) Unlabelled(c sales.Channel) bool { return c.Label == c.Identifier }
+
+// Suggested returns a label for a channel.
+func (p settingsPage) Suggested(c sales.Channel) string { return readable(c) }
 
 // Zones are the time zones that the page suggests. Others can be typed.
 func (p settingsPage) Zones() []string { return suggestedZones }
@@ -94,8 +95,10 @@ func (p *Handler) showSettingsWith(w http.ResponseWriter, r *http.Request, u use
 	page.Channels, page.Warehouses = channels.Items, warehouses.Items
 	page.Truncated = channels.Total > maxChoices || warehouses.Total > maxChoices
 	for _, c := range page.Channels {
-		page.Set(labelField+c.Identifier, readable(c))
-		page.Set("was-"+labelField+c.Identifier, c.Label)
+		if c.Label != c.Identifier { // a suggestion is saved only if somebody types it
+			page.Set(labelField+c.Identifier, c.Label)
+		}
+		page.Set("was-"+labelField+c.Identifier, page.Get(labelField+c.Identifier))
 	}
 	for _, w := range page.Warehouses {
 		field := warehouseField + strconv.FormatInt(w.ID, 10)
@@ -137,14 +140,14 @@ func (p *Handler) changeSettings(w http.ResponseWriter, r *http.Request, u user)
 		t.Currency = cmp.Or(strings.ToUpper(strings.TrimSpace(f.Get("currency"))), " ")
 	}
 	stored := settingsOf(before)
-	switch {
-	case settingsOf(t).Encode() == stored.Encode(): // also if the form was sent twice
-		redirect(w, r, u.path("/settings"))
-		return nil
-	case f.Get("version") != versionOf(stored):
+	// A form that is sent twice has the stored settings. It completes a change that was interrupted on a cluster.
+	if settingsOf(t).Encode() != stored.Encode() && f.Get("version") != versionOf(stored) {
 		return p.refuseSettings(w, r, u, f, tenants.ErrSettingsChanged)
 	}
 	err := tenants.ChangeSettings(r.Context(), u.db, p.by(r, u), before, t, func(ctx context.Context, tx pgx.Tx) error {
+		if !f.Has("timezone") { // the order that was stored has the zone of the rollups
+			return nil
+		}
 		return imports.AllowSettings(ctx, tx, t.ID, t.Timezone)
 	})
 	if err != nil {
@@ -210,7 +213,7 @@ func (p *Handler) changeLabels(w http.ResponseWriter, r *http.Request, u user) e
 				return err
 			case stored.Label == c.to:
 				continue
-			case stored.Label != c.was:
+			case stored.Label != cmp.Or(c.was, c.id): // the page has no text for one that has only its identifier
 				f.Errors[c.field] = u.T("Someone has changed this to “%s” meanwhile.", stored.Label)
 				continue
 			}
@@ -220,7 +223,7 @@ func (p *Handler) changeLabels(w http.ResponseWriter, r *http.Request, u user) e
 				continue
 			}
 			if err == nil {
-				err = p.audit(ctx, r, u, "channel.change", c.id, map[string]any{"label": fromTo(c.was, c.to)})
+				err = p.audit(ctx, r, u, "channel.change", c.id, map[string]any{"label": fromTo(stored.Label, c.to)})
 			}
 			if err != nil {
 				return err

@@ -68,6 +68,11 @@ func TestAnAdminChangesTheSettingsOfTheBusiness(t *testing.T) {
 	if got, want := s.settings(t), "Ten & Co Europe/Berlin Europe/Berlin EUR"; got != want {
 		t.Errorf("the settings are %s, want %s", got, want)
 	}
+	s.alter(t, `update sales_zones set timezone = 'UTC' where tenant_id = $1`, s.a.ID) // as after an interruption on a cluster
+	s.post(t, admin, page, wanted, http.StatusSeeOther, page)
+	if got, want := s.settings(t), "Ten & Co Europe/Berlin Europe/Berlin EUR"; got != want {
+		t.Errorf("after the same form again the settings are %s, want %s", got, want)
+	}
 	log := plain(s.get(t, admin, s.path("/audit?act=tenant."), http.StatusOK).body)
 	mustHave(t, log, "ann", "Changed the plan or settings", "UTC → Europe/Berlin", "USD → EUR", "2 entries")
 	s.post(t, owner, page, change(first, "name", "Other"), http.StatusUnprocessableEntity, "Someone has changed these settings")
@@ -107,11 +112,13 @@ func TestLabelsOfShopsAreShownEverywhere(t *testing.T) {
 	s := newSite(t, "http://127.0.0.1:8080")
 	admin, page := s.mustVisitor(t, "ann", people.Admin), s.path("/settings")
 	s.mustSellForFlows(t)
-	first := s.get(t, admin, page, http.StatusOK, `value="High Street"`, "A suggestion, until you save it.").body
+	first := s.get(t, admin, page, http.StatusOK, `value="" maxlength="255" placeholder="High Street"`, "Without a name, people see the short name.").body
 	rename := formOf(t, first, page+"/channels", "label-online", "Web shop")
 	for range 2 { // a double click
 		s.post(t, admin, page+"/channels", rename, http.StatusSeeOther, page)
 	}
+	now := s.get(t, admin, page, http.StatusOK, `value="Web shop"`, `placeholder="High Street"`).body // a suggestion is not saved
+	s.post(t, admin, page+"/channels", formOf(t, now, page+"/channels", "label-high-street", "High Street"), http.StatusSeeOther, page)
 	overview := s.get(t, admin, s.path("/overview?from=2026-03-01&to=2026-03-31"), http.StatusOK).body
 	for _, text := range []string{
 		plain(overview), plain(s.get(t, admin, s.path("/orders"), http.StatusOK).body),

@@ -214,7 +214,7 @@ func samples() map[string][]any {
 	lost := webhooks.Delivery{At: now, Type: "test", Error: text}
 	counting := countPage{
 		form: invalid, Warehouses: []catalog.Reference{{ID: 3, Name: hostile}}, Categories: []catalog.Reference{{Name: hostile}},
-		Rows:   []countRow{{catalog.Countable{ID: 7, SKU: hostile, Name: hostile, UPC: text, BinLocation: text}, hostile, "1"}, {}},
+		Rows:   []countRow{{catalog.Countable{ID: 7, SKU: hostile, Name: hostile, UPC: text, BinLocation: text}, hostile, "1", true}, {}},
 		IsFull: true, Counted: 1,
 	}
 	checkedCount := counting

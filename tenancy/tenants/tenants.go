@@ -316,9 +316,12 @@ func tenantRow(rows pgx.Rows, err error) (Tenant, error) {
 var ErrSettingsChanged = errors.New("the settings have changed")
 
 // ChangeSettings stores the name, the time zone and the currency of t, for a session of an owner or an admin. before
-// has those that the person saw. allow is called in the transaction of the rows if the time zone or the currency
-// changes, and returns an error if it must not. ChangeSettings returns an InvalidError, ErrSettingsChanged, the error of
+// has those that the person saw. allow is called in the transaction of the rows if the currency or the time zone of
+// the rollups changes, and returns an error if it must not. ChangeSettings returns an InvalidError, ErrSettingsChanged, the error of
 // allow, or tenancy.ErrEnded if the actor is no longer an owner or an admin.
+//
+// On a cluster, the settings are stored before those of the rollups. The same call again, with before as it is stored,
+// completes a change that was interrupted in between.
 //
 // On a cluster, the copies of the settings in the shard group stay: nothing reads them there.
 func ChangeSettings(
@@ -343,7 +346,13 @@ func ChangeSettings(
 		case stored != settings{before.Name, before.Timezone, before.Currency}:
 			return ErrSettingsChanged
 		}
-		if t.Timezone != before.Timezone || t.Currency != before.Currency {
+		hasOtherZone := false
+		err = rows.QueryRow(ctx, `select exists (select from sales_zones where tenant_id = $1 and timezone <> $2)`,
+			t.ID, t.Timezone).Scan(&hasOtherZone)
+		if err != nil {
+			return err
+		}
+		if hasOtherZone || t.Currency != before.Currency {
 			if err := allow(ctx, rows); err != nil {
 				return err
 			}

@@ -103,10 +103,10 @@ const sheet = document.querySelector("form[data-typed]");
 if (sheet) {
   const typed = new Map();
   sheet.addEventListener("input", ({ target }) => {
-    if (target.name.startsWith("q-")) typed.set(target.name.slice(2), Date.now());
+    if (target.inputMode === "numeric") typed.set(target.name, Date.now());
   });
   sheet.addEventListener("formdata", ({ formData }) => {
-    for (const [id, at] of typed) formData.set(`ago-${id}`, Math.round((Date.now() - at) / 1000));
+    for (const [name, at] of typed) formData.set(`ago-${name}`, Math.round((Date.now() - at) / 1000));
   });
 }
 
