@@ -176,7 +176,7 @@ func (p *changePage) change(u user) (c catalog.Change, parts []string) {
 }
 
 func (p *changePage) changePrice(u user, c *catalog.Change, say func(string, ...any)) {
-	how, text, english := p.Get("price_how"), strings.TrimSpace(p.Get("price")), u.Format.english()
+	how, text := p.Get("price_how"), strings.TrimSpace(p.Get("price"))
 	var known bool
 	if c.Rounding, known = roundings[p.Get("rounding")]; !known {
 		p.Errors["rounding"] = u.T(invalidOption)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/export"
