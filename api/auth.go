@@ -25,11 +25,11 @@ type rateLimit struct {
 	Reset     int64 `json:"reset"` // Unix second, rounded up
 }
 
-// authenticate requires a valid key within its tenant's rate limit for paths under /api, and sets the rate limit
-// headers of their responses. It runs before routing, so that a client without a key cannot find out which paths exist.
+// authenticate requires a valid key within its tenant's rate limit for /mcp and paths under /api, and sets the rate
+// limit headers of their responses. It runs before routing, so that a client without a key cannot find out which paths exist.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if underAPI(r.URL.RawPath) {
+		if requiresKey(r.URL.RawPath) {
 			w.Header()["Cache-Control"] = noStore
 			if err := s.identify(w, r); err != nil {
 				s.writeError(w, r, err)

@@ -229,6 +229,7 @@ func TestEveryRouteChecksItsPermission(t *testing.T) {
 	for _, permission := range []string{
 		"products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read",
 		"customers:write", "usage:read", "imports:read", "imports:write", "webhooks:read", "webhooks:write",
+		"plans:propose",
 	} {
 		key := a.mustKey(t, a.tenant, permission)
 		held := keys.Permissions{keys.Permission(permission)}

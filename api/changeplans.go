@@ -100,9 +100,9 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 	if len(body.rows) == 1 {
 		title = "Bulk request of 1 product"
 	}
-	each := func(yield func(int, catalog.Row) error) error {
+	each := func(yield func(int, catalog.PlanRow) error) error {
 		return body.eachRow(body.all(), func(i int, o *object) error {
-			row := catalog.Row{Changes: o.productRow(), Invalid: o.errs}
+			row := catalog.PlanRow{Changes: o.productRow(), Invalid: o.errs}
 			if err := body.malformed[i]; err != nil {
 				row.Invalid = tenancy.InvalidError{"": {malformedRow(err)}}
 			}
@@ -186,11 +186,18 @@ func rowsIdentity(r *http.Request, id int64, f changeplan.RowFilter) []any {
 
 func (s *Server) pagedPlanShape(r *http.Request, p changeplan.Plan) pagedPlanJSON {
 	shown := pagedPlanJSON{planHeadShape(p), nil}
-	if s.pages != nil && s.BaseURL != nil {
-		page := s.BaseURL.JoinPath("settings/t", principal(r).Tenant.Slug, "plans", strconv.FormatInt(p.ID, 10))
-		shown.URL = new(page.String())
+	if page := s.page(r, "plans", strconv.FormatInt(p.ID, 10)); page != "" {
+		shown.URL = &page
 	}
 	return shown
+}
+
+// page returns the URL of a page of the tenant, or "" without pages.
+func (s *Server) page(r *http.Request, path ...string) string {
+	if s.pages == nil || s.BaseURL == nil {
+		return ""
+	}
+	return s.BaseURL.JoinPath(append([]string{"settings/t", principal(r).Tenant.Slug}, path...)...).String()
 }
 
 func planRowShape(row changeplan.Row) planRowJSON {

@@ -22,8 +22,12 @@ import (
 // idempotent reports whether a route accepts an Idempotency-Key: every POST that
 // writes does, except the test of a webhook, which must hold no connection while it waits for the receiver.
 func (r route) idempotent() bool {
-	return r.method == http.MethodPost && strings.HasSuffix(string(r.permission), ":write") &&
-		r.class() != limits.Feed
+	return r.method == http.MethodPost && mayWrite(r.permission) && r.class() != limits.Feed
+}
+
+// mayWrite reports whether requests with a permission write.
+func mayWrite(p keys.Permission) bool {
+	return strings.HasSuffix(string(p), ":write") || p == keys.PlansPropose
 }
 
 // once runs a handler under the request's Idempotency-Key, if it has one. The work and the stored response are one

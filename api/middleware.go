@@ -33,6 +33,7 @@ type requestState struct {
 	db        *db.DB         // what the handler works on: see Server.database and Server.claim
 	created   []createdRows  // by the handler, also if it fails
 	body      *spool.Spool   // nil without a body
+	mcp       *http.Request  // of POST /mcp, with its deadline, for its tools
 	err       error          // the cause of an error response, for the log
 	code      Code           // of an error response
 	aborted   bool           // the connection was closed in the middle of a response

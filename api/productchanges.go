@@ -24,31 +24,49 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	filter, text, err := body.productFilter(r)
+	change, err := s.readChange(r, body)
 	if err != nil {
 		return err
+	}
+	id, err := s.createChange(r, change)
+	if err != nil {
+		return err
+	}
+	return s.answerPlan(w, r, id, change.products, http.StatusCreated)
+}
+
+// filterChange is a change of all products of a filter.
+type filterChange struct {
+	filter   catalog.Filter
+	change   catalog.Change
+	title    string // of the plan
+	products int64  // that match the filter
+}
+
+// readChange takes a filter and a change.
+func (s *Server) readChange(r *http.Request, body *object) (c filterChange, err error) {
+	filter, text, err := body.productFilter(r)
+	if err != nil {
+		return c, err
 	}
 	change := body.change()
 	body.rejectUnknown()
 	if err := s.checkSet(r, body, change); err != nil {
-		return err
+		return c, err
 	}
 	if err := body.errs.Err(); err != nil {
-		return err
+		return c, err
 	}
 	first := filter
 	first.Page = paging.Page{Number: 1, PerPage: 1}
 	list, err := s.catalog(r).List(r.Context(), tenant(r), first)
-	if err != nil {
-		return err
-	}
 	title := shorten(change.String(), 200) + " (" + shorten(text, 200) + ")"
-	title = strings.ToUpper(title[:1]) + title[1:]
-	id, err := s.changes(r).Create(r.Context(), tenant(r), s.keyActor(r), title, filter, change)
-	if err != nil {
-		return err
-	}
-	return s.answerPlan(w, r, id, list.Total, http.StatusCreated)
+	return filterChange{filter, change, strings.ToUpper(title[:1]) + title[1:], list.Total}, err
+}
+
+// createChange creates the plan of a change.
+func (s *Server) createChange(r *http.Request, c filterChange) (int64, error) {
+	return s.changes(r).Create(r.Context(), tenant(r), s.keyActor(r), c.title, c.filter, c.change)
 }
 
 // checkSet adds the errors of the values that a change sets to those of the body.

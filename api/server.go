@@ -85,6 +85,7 @@ type Server struct {
 	Options
 
 	mux   *chi.Mux
+	mcp   http.Handler   // see newMCP
 	pages *pages.Handler // nil if disabled
 
 	mediaURL string      // of all pictures
@@ -132,6 +133,7 @@ func New(o Options) *Server {
 	if o.BaseURL != nil {
 		s.mediaURL = o.BaseURL.JoinPath("media").String() + "/"
 	}
+	s.mcp = s.newMCP(tools)
 	s.mux.Use(s.observe, s.recoverPanic, s.authenticate)
 	for _, r := range s.routes() {
 		s.mux.Method(r.method, r.pattern, s.routeHandler(r))
@@ -147,7 +149,7 @@ func New(o Options) *Server {
 // Permissions of routes that do not require one permission of a key.
 const (
 	anyKey keys.Permission = "any valid key"
-	noKey  keys.Permission = "no key" // only outside /api
+	noKey  keys.Permission = "no key" // only outside /api and /mcp
 )
 
 // disconnectDelay is how long the handler of a write may continue after its client has disconnected. Many clients do not
@@ -185,6 +187,7 @@ type options struct {
 	also     keys.Permissions // further permissions that the route requires
 
 	neverRefused bool // a quota does not refuse the stored response
+	proposes     bool // with plan=true, the route requires plans:propose instead of its permission
 }
 
 func (r route) class() limits.Class {
@@ -227,6 +230,7 @@ func (s *Server) routes() []route {
 	erased := options{deadline: importDeadline} // it reads all plans
 	unlimited := options{neverRefused: true}
 	plan := options{class: limits.Bulk, deadline: bulkDeadline, body: s.limits.body}
+	bulkOrPlan := options{class: limits.Bulk, deadline: bulkDeadline, proposes: true}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
@@ -235,6 +239,9 @@ func (s *Server) routes() []route {
 		{"GET", "/docs", noKey, s.docs, none},
 		{"GET", "/docs/*", noKey, s.docs, none},
 		{"GET", "/media/{name}", noKey, at(pathText("name"), s.showPicture), picture},
+
+		// Each tool requires its permission.
+		{"POST", mcpPath, anyKey, s.serveMCP, options{deadline: reportDeadline}},
 
 		{"GET", "/api/me", anyKey, s.me, none},
 		{"GET", "/api/usage", keys.UsageRead, s.showUsage, report},
@@ -246,8 +253,8 @@ func (s *Server) routes() []route {
 		{"PATCH", "/api/products/{id}", keys.ProductsWrite, at(pathID, s.patchProduct), none},
 		{"DELETE", "/api/products/{id}", keys.ProductsWrite, at(pathID, s.deleteProduct), none},
 		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, at(pathText("sku"), s.showProductBySKU), none},
-		{"POST", "/api/products/bulk", keys.ProductsWrite, s.upsertProducts, bulk},
-		{"POST", "/api/products/changes", keys.ProductsWrite, s.planChange, plan},
+		{"POST", "/api/products/bulk", keys.ProductsWrite, s.upsertProducts, bulkOrPlan},
+		{"POST", "/api/products/changes", keys.PlansPropose, s.planChange, plan},
 		{"GET", "/api/products/export", keys.ProductsRead, s.exportList("products", s.productsList), export},
 		{"GET", "/api/stock/export", keys.ProductsRead, s.exportList("stock", s.stockList), export},
 		{"POST", "/api/products/{id}/images", keys.ProductsWrite, at(pathID, s.addImage), upload},
@@ -329,9 +336,9 @@ func (s *Server) routes() []route {
 }
 
 // routeHandler checks the permission of a route before it reads the body or looks anything up. It
-// panics for a route under /api without a required key, and for a route elsewhere that requires one.
+// panics for a route that requires no key where requests need one, and for a route elsewhere that requires one.
 func (s *Server) routeHandler(r route) http.Handler {
-	if r.permission == "" || underAPI(r.pattern) == (r.permission == noKey) {
+	if r.permission == "" || requiresKey(r.pattern) == (r.permission == noKey) {
 		panic("api: invalid permission of " + r.method + " " + r.pattern + ": " + string(r.permission))
 	}
 	handle := r.handle
@@ -361,7 +368,11 @@ func (s *Server) routeHandler(r route) http.Handler {
 	}
 	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {
 		stateOf(req).route = r
-		for _, permission := range append(keys.Permissions{r.permission}, r.options.also...) {
+		required := r.permission
+		if r.options.proposes && readQuery(req).values["plan"] == "true" {
+			required = keys.PlansPropose
+		}
+		for _, permission := range append(keys.Permissions{required}, r.options.also...) {
 			if err := checkPermission(principal(req), permission); err != nil {
 				return err
 			}
@@ -493,7 +504,10 @@ func underSettings(path string) bool {
 	return path == "/settings" || strings.HasPrefix(path, "/settings/")
 }
 
-// underAPI reports whether an encoded path requires a key.
+// requiresKey reports whether an encoded path requires a key.
+func requiresKey(path string) bool { return underAPI(path) || path == mcpPath }
+
+// underAPI reports whether an encoded path is one of the REST API.
 func underAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
 
 func (s *Server) notFound(http.ResponseWriter, *http.Request) error {

@@ -270,7 +270,7 @@ func TestTestsFindFieldsWithoutADescription(t *testing.T) {
 // isMap reports whether an object of an example has fields with names from data.
 func isMap(path string) bool {
 	return slices.ContainsFunc(
-		[]string{"/details", "/counts", "/mapping", "/formulas", "/problems", "/theirs", "/errors"},
+		[]string{"/details", "/counts", "/mapping", "/formulas", "/problems", "/theirs", "/errors", "/old", "/new"},
 		func(name string) bool { return strings.HasSuffix(path, name) },
 	)
 }

@@ -31,6 +31,8 @@ type PlanRow struct {
 
 	// ByField means that the row depends only on the fields that it changes. Otherwise it depends on the whole product.
 	ByField bool `json:",omitempty"`
+	// Seen are values that the product must have, when the row is planned and when it is applied.
+	Seen *Changes `json:",omitempty"`
 	// Change is computed from the stored product in addition to Changes. Planned.Changes has the result.
 	Change *Change `json:"-"`
 	// Version is that of the plan. ApplyProducts writes the row if the product still has it; nil is none. PlanProducts
@@ -233,6 +235,13 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 		p.Result, p.Version = Result{SKU: sku, Outcome: Failed, Err: ErrPrecondition}, nil
 		return
 	}
+	if row.seen != nil && !row.inPlan {
+		if fields, isSame := s.differences(sku, &Version{Fields: row.seen}); !isSame {
+			p.Result = Result{SKU: row.SKU.Value, ID: stored.ID, Outcome: Failed, Err: unlikeSeen(fields)}
+			p.Changes, p.Changed = row.Changes, fields
+			return
+		}
+	}
 	if problem == "" && !exists && row.inPlan {
 		assumed := newProduct()
 		assumed.ID, assumed.SKU = newID, sku
@@ -248,6 +257,10 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 	update, result := s.apply(row)
 	if row.byField && result.Outcome == Updated && !row.inPlan {
 		p.Version = fieldVersion(update.before, update.after, len(update.stock) > 0)
+		for _, target := range row.stock {
+			have := inWarehouse(update.stockBefore, target.WarehouseID)
+			p.Version.Stock = append(p.Version.Stock, Stock{target.WarehouseID, have})
+		}
 		p.Changes = update.changes(row.Changes)
 	}
 	if result.Outcome == Created {
@@ -272,6 +285,18 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 	}
 	p.setFields(update, row.stock, names)
 	s.products[sku], s.stock[update.after.ID] = update.after, stockAfter(update.stockBefore, update.stock)
+}
+
+// unlikeSeen returns the error of a row whose product differs from PlanRow.Seen in these fields, or does not exist.
+func unlikeSeen(fields []string) error {
+	invalid := tenancy.InvalidError{}
+	for _, field := range fields {
+		invalid.Add("expected."+field, "is not the stored value")
+	}
+	if len(fields) == 0 {
+		invalid.Add("sku", "is not the SKU of a product")
+	}
+	return invalid
 }
 
 // setFields sets the fields that an update changes, and the stock of the warehouses of a row.

@@ -177,6 +177,7 @@ func (n referenceNames) row(row PlanRow, assume bool) upsertRow {
 	r := upsertRow{
 		Row: Row{Changes: row.Changes, Invalid: row.Invalid.Clone()}, inPlan: row.InPlan, archived: row.Archived,
 		id: row.ID, byField: row.ByField, change: row.Change, version: row.Version,
+		seen: row.Seen,
 	}
 	n.set(&r.CategoryID, Categories, row.CategoryName, "category", r.Invalid, assume)
 	n.set(&r.SellerID, Sellers, row.SellerName, "seller", r.Invalid, assume)

@@ -27,6 +27,11 @@ type storedRows struct {
 func (s *storedRows) checkPlanned(row upsertRow) error {
 	sku, _ := checkSKU(row.SKU.Value)
 	p, exists := s.products[sku]
+	if row.seen != nil && exists {
+		if fields, isSame := s.differences(sku, &Version{Fields: row.seen}); !isSame {
+			return ChangedError{p.ID, fields}
+		}
+	}
 	isPlanned := row.inPlan == exists
 	if v := row.version; v != nil {
 		isPlanned = exists && (row.id == 0 || row.id == p.ID)

@@ -167,8 +167,9 @@ type upsertRow struct {
 	inPlan   bool     // another row of the plan creates the product
 	id       int64    // of the product, or 0 for any
 	version  *Version // of the plan, nil if there was no product
-	byField  bool     // see PlanRow, as change
+	byField  bool     // see PlanRow, as change and seen
 	change   *Change
+	seen     *Changes
 }
 
 // maxPart is the size at which a part ends. The memory for a part is several times its size.

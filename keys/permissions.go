@@ -11,7 +11,8 @@ import (
 type Permission string
 
 // The permissions of the service. A write permission implies the read permission of the
-// same resource; stock is read with ProductsRead.
+// same resource; stock is read with ProductsRead. PlansPropose allows to create and read change plans, which show
+// products, but not to apply, cancel or undo them.
 const (
 	ProductsRead   Permission = "products:read"
 	ProductsWrite  Permission = "products:write"
@@ -26,12 +27,13 @@ const (
 	ImportsWrite   Permission = "imports:write"
 	WebhooksRead   Permission = "webhooks:read"
 	WebhooksWrite  Permission = "webhooks:write"
+	PlansPropose   Permission = "plans:propose"
 )
 
 // every lists all permissions in the order of the settings pages.
 var every = Permissions{
 	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, CustomersWrite,
-	UsageRead, ImportsRead, ImportsWrite, WebhooksRead, WebhooksWrite,
+	UsageRead, ImportsRead, ImportsWrite, WebhooksRead, WebhooksWrite, PlansPropose,
 }
 
 var presets = map[string]Permissions{
@@ -60,6 +62,12 @@ var earlierPresets = []map[string]Permissions{
 		},
 		"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead, ImportsRead},
 	},
+	{
+		"full": {
+			ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, CustomersWrite,
+			UsageRead, ImportsRead, ImportsWrite, WebhooksRead, WebhooksWrite,
+		},
+	},
 }
 
 // Permissions are the permissions of a key.
@@ -70,7 +78,8 @@ func (p Permissions) Allow(need Permission) bool {
 	for _, has := range p {
 		switch {
 		case has == need,
-			has == ProductsWrite && need == ProductsRead,
+			(has == ProductsWrite || has == PlansPropose) && need == ProductsRead,
+			has == ProductsWrite && need == PlansPropose,
 			has == OrdersWrite && need == OrdersRead,
 			has == CustomersWrite && need == CustomersRead,
 			has == ImportsWrite && need == ImportsRead,

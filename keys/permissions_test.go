@@ -11,7 +11,8 @@ func TestAPermissionAllowsWhatItIncludes(t *testing.T) {
 	t.Parallel()
 	granted := map[Permission]Permissions{
 		ProductsRead:   {ProductsRead},
-		ProductsWrite:  {ProductsRead, ProductsWrite},
+		ProductsWrite:  {ProductsRead, ProductsWrite, PlansPropose},
+		PlansPropose:   {ProductsRead, PlansPropose},
 		InventoryWrite: {InventoryWrite},
 		ReportsRead:    {ReportsRead},
 		OrdersRead:     {OrdersRead},
@@ -49,7 +50,7 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 			"products:read,products:write"},
 		{"accepts full", "full",
 			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,customers:write," +
-				"usage:read,imports:read,imports:write,webhooks:read,webhooks:write"},
+				"usage:read,imports:read,imports:write,webhooks:read,webhooks:write,plans:propose"},
 		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read,usage:read,imports:read,webhooks:read"},
 		{"accepts catalog", "catalog", "products:read,products:write,inventory:write"},
 		{"accepts reporting", "reporting", "reports:read,orders:read"},
@@ -82,7 +83,7 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 			}
 		})
 	}
-	if every[0] != ProductsRead || len(every) != 13 {
+	if every[0] != ProductsRead || len(every) != 14 {
 		t.Errorf("parsing has changed the permissions: %v", every)
 	}
 }
@@ -95,6 +96,8 @@ func TestPresetNamesKeysOfEarlierVersionsToo(t *testing.T) {
 		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,usage:read": "full",
 		"products:read,reports:read,orders:read,customers:read":                                                        "read-only",
 		"products:read,reports:read,orders:read,customers:read,usage:read":                                             "read-only",
+		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,customers:write," +
+			"usage:read,imports:read,imports:write,webhooks:read,webhooks:write": "full",
 		"products:read": "",
 		"products:read,reports:read,orders:read,customers:read,usage:read,imports:read": "read-only",
 		"catalog,usage:read":     "",

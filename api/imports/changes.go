@@ -160,7 +160,7 @@ func (c *Changes) Create(
 // of a row is its Line in the plan.
 func (c *Changes) CreateRows(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string,
-	each func(yield func(index int, row catalog.Row) error) error,
+	each func(yield func(index int, row catalog.PlanRow) error) error,
 ) (id int64, err error) {
 	return c.CreateFromFiles(ctx, tenant, by, ChangesKind,
 		func(add func(string, io.Reader) error) (string, []byte, error) {
@@ -172,8 +172,9 @@ func (c *Changes) CreateRows(
 				pending.Reset()
 				return err
 			}
-			err := each(func(index int, row catalog.Row) error {
-				r := Record{Product: &catalog.PlanRow{Changes: row.Changes, ByField: true}, Row: changeplan.Row{
+			err := each(func(index int, row catalog.PlanRow) error {
+				row.ByField = true
+				r := Record{Product: &row, Row: changeplan.Row{
 					Kind: Product, Key: row.SKU.Value, Rows: []changeplan.FileRow{{Line: index}}, Invalid: row.Invalid,
 				}}
 				if err := json.NewEncoder(&pending).Encode(r); err != nil || pending.Len() < maxRowsFile {

@@ -166,14 +166,14 @@ func storedPlans(t *testing.T) map[string]storedPlan {
 	}
 	plans["a change of a filter"] = mustStore(t, changes.Plans, tenant.ID, id, func(string) {})
 	id, err = changes.CreateRows(t.Context(), tenant.ID, tenancy.Operator, "rows",
-		func(yield func(int, catalog.Row) error) error {
+		func(yield func(int, catalog.PlanRow) error) error {
 			for i, row := range []catalog.Changes{
 				{SKU: catalog.Value("MUG"), Name: catalog.Value("Huge mug"), Quantity: catalog.Value[int64](9)},
 				{SKU: catalog.Value("NEW"), Name: catalog.Value("New"), Price: catalog.Value[money.Cents](100)},
 				{SKU: catalog.Value("NEW"), Name: catalog.Value("Again")},
 				{SKU: catalog.Value("KEPT"), Name: catalog.Value("Renamed")},
 			} {
-				if err := yield(i, catalog.Row{Changes: row}); err != nil {
+				if err := yield(i, catalog.PlanRow{Changes: row}); err != nil {
 					return err
 				}
 			}

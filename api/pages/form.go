@@ -79,6 +79,8 @@ var options = map[string][]option{
 		{"imports:write", "imports:write", "Import files, and apply, cancel and undo imports."},
 		{"webhooks:read", "webhooks:read", "Read webhooks and their deliveries."},
 		{"webhooks:write", "webhooks:write", "Create, change, test and delete webhooks."},
+		{"plans:propose", "plans:propose",
+			"Propose changes of products and stock as plans, which a member applies. For AI agents."},
 	},
 	"lifetime": {{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}},
 	"overlap": {

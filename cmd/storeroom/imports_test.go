@@ -39,7 +39,8 @@ var allowedImports = map[string][]string{
 		"catalog", "catalog/media", "reports/export", "reports/sales", "tenancy", "tenancy/limits", "tenancy/db",
 		"tenancy/tenants",
 	},
-	"api/docs": {},
+	"api/docs":         {},
+	"api/sdk/generate": {},
 	"api/imports": {
 		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/export", "reports/sales", "tenancy",
 		"tenancy/limits", "tenancy/changeplan", "tenancy/db", "tenancy/idempotency", "tenancy/money", "tenancy/spool",

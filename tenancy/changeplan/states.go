@@ -147,7 +147,7 @@ func (s *Store) change(ctx context.Context, tenant tenancy.ID, id int64, sql str
 func (s *Store) request(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, action string, plan Plan, sql string, args ...any,
 ) error {
-	details := map[string]any{"plan": plan.ID}
+	details := map[string]any{"plan": plan.ID, "created_by": plan.Actor}
 	entry := tenants.Entry{Action: plan.Kind + "." + action, Target: plan.Title, Details: details}
 	err := s.changeTx(ctx, tenant, plan.ID, func(tx pgx.Tx) error {
 		return tenants.Audit(ctx, tx, tenant, by, entry)

@@ -1,0 +1,1 @@
+export default { storeroom: { input: "./openapi.json", output: { target: "./orval.ts", client: "fetch" } } };
