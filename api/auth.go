@@ -50,6 +50,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	s.Keys.Used(p)
 	state := stateOf(r)
 	state.principal, state.tenant = p, p.Tenant.ID
+	allowOrigin(w, r, p.Tenant.Origins)
 	name := strconv.AppendInt([]byte("t:"), int64(p.Tenant.ID), 10)
 	d := s.Limiter.Take(r.Context(), string(name), p.Tenant.Limit())
 	countDecision(r, "plan", string(p.Tenant.Plan), d)

@@ -687,6 +687,7 @@ func TestInvalidReportFiles(t *testing.T) {
 func TestMalformedAndUnknownIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
+	picture := upload(0, "file", "a.jpg", aJPEG())
 	for _, r := range a.server.routes() {
 		if !strings.Contains(r.pattern, "{id}") {
 			continue
@@ -720,6 +721,8 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 				c.body = `{}`
 			case strings.HasSuffix(r.pattern, "/images"):
 				c.body = `{"url":"https://example.com/a.jpg"}`
+			case strings.HasSuffix(r.pattern, "/images/file"):
+				c.body, c.header = picture.body, picture.header.Clone()
 			case strings.HasSuffix(r.pattern, "{image_id}"):
 				c.body = `{"position":1}`
 			case r.method == "PATCH" && !strings.HasPrefix(r.pattern, "/api/products"):

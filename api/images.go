@@ -82,6 +82,15 @@ func (s *Server) addImage(w http.ResponseWriter, r *http.Request, product int64)
 	})(w, r)
 }
 
+// addImageFile handles POST /api/products/{id}/images/file.
+func (s *Server) addImageFile(w http.ResponseWriter, r *http.Request, product int64) error {
+	boundary, err := formBoundary(r.Header)
+	if err != nil {
+		return err
+	}
+	return s.uploadImage(w, r, product, boundary)
+}
+
 // errAllowed reports that an upload was not refused and that its key has no response.
 var errAllowed = errors.New("the picture may be stored")
 

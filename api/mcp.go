@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -153,6 +154,9 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Retry-After", "1")
 		}
 	}
+	if kind := recorded.header.Get("Content-Type"); status == http.StatusBadRequest && strings.HasPrefix(kind, "text/") {
+		return refusedMessage(recorded.body.String())
+	}
 	recorded.header.Del("Cache-Control") // authenticate has set a stricter one
 	maps.Copy(w.Header(), recorded.header)
 	if recorded.body.Len() == 0 {
@@ -161,6 +165,20 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeBody(w, status, recorded.header.Get("Content-Type"), recorded.body.Bytes())
 	return nil
+}
+
+// refusedMessage returns the error for a reason in plain text, with which the SDK refuses headers and messages that are
+// not of its protocol.
+func refusedMessage(text string) error {
+	text = shorten(strings.TrimSpace(text), maxText)
+	for header, named := range map[string]string{
+		"Accept": "Accept must", "Last-Event-ID": "Last-Event-ID", "MCP-Protocol-Version": "Unsupported protocol version",
+	} {
+		if strings.Contains(text, named) {
+			return &apiError{code: InvalidHeader, details: tenancy.InvalidError{header: {text}}}
+		}
+	}
+	return &apiError{code: InvalidJSON, message: "The body is not a message of MCP: " + text}
 }
 
 // checkOrigin refuses a request from a page of another site, as MCP demands.

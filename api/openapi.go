@@ -26,8 +26,11 @@ func openAPIJSON(base *url.URL) file {
 	return newFile("application/json", body)
 }
 
-// openAPI handles GET /openapi.json.
+const documentPath = "/openapi.json"
+
+// openAPI handles GET /openapi.json. Web pages of every origin may read it.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Access-Control-Allow-Origin"] = anyOrigin
 	s.document().serve(w, r)
 	return nil
 }

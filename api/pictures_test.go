@@ -59,7 +59,7 @@ func upload(product int64, field, name string, content []byte) call {
 		panic(err)
 	}
 	return call{
-		method: "POST", path: fmt.Sprintf("/api/products/%d/images", product), body: body.String(),
+		method: "POST", path: fmt.Sprintf("/api/products/%d/images/file", product), body: body.String(),
 		header: http.Header{"Content-Type": {form.FormDataContentType()}},
 	}
 }
@@ -162,6 +162,31 @@ func TestAnUploadedPictureIsServed(t *testing.T) {
 	}
 }
 
+// The deprecated operation stays. Its key is another one than that of the same upload by the new operation.
+func TestTheDeprecatedUpload(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	product := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+	old := upload(product, "file", "photo.jpg", aJPEG())
+	old.path = strings.TrimSuffix(old.path, "/file")
+	old.header["Idempotency-Key"] = []string{"photo"}
+	old.wantStatus = 201
+	first, again := a.try(t, old), a.try(t, old)
+	if string(first.body) != string(again.body) || len(a.mustImages(t, product)) != 1 {
+		t.Errorf("the repeated upload = %s, want %s", again.body, first.body)
+	}
+	reused := upload(product, "file", "photo.jpg", aJPEG())
+	reused.header["Idempotency-Key"], reused.wantStatus, reused.wantCode = []string{"photo"}, 422, IdempotencyKeyReused
+	a.try(t, reused)
+	for _, method := range []string{"GET", "PUT"} {
+		got := a.send(t, call{method: method, path: reused.path, body: `{}`})
+		if got.StatusCode != 405 || got.Header.Get("Allow") != "POST, PATCH, DELETE" {
+			t.Errorf("%s = %d, allowed %q", method, got.StatusCode, got.Header.Get("Allow"))
+		}
+	}
+	a.try(t, call{method: "DELETE", path: reused.path, wantStatus: 400, wantCode: InvalidParameter})
+}
+
 func TestUploadsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -193,9 +218,15 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		test.call.wantStatus, test.call.wantCode = test.status, test.code
 		a.try(t, test.call)
 	}
+	for _, path := range []string{"images", "images/file"} {
+		a.try(t, call{
+			method: "POST", path: fmt.Sprintf("/api/products/%d/%s", product, path), body: string(picture),
+			header:     http.Header{"Content-Type": {"image/jpeg"}},
+			wantStatus: 415, wantCode: UnsupportedMediaType, want: []string{"multipart/form-data"},
+		})
+	}
 	a.try(t, call{
-		method: "POST", path: fmt.Sprintf("/api/products/%d/images", product), body: string(picture),
-		header:     http.Header{"Content-Type": {"image/jpeg"}},
+		method: "POST", path: fmt.Sprintf("/api/products/%d/images/file", product), body: `{"url":"https://example.com/a"}`,
 		wantStatus: 415, wantCode: UnsupportedMediaType, want: []string{"multipart/form-data"},
 	})
 	other := upload(product, "file", "a.jpg", picture)

@@ -221,6 +221,9 @@ func (s sdkTest) faults(t *testing.T, name string, arguments ...string) {
 		if refunds := order["refunds"].([]any); len(refunds) != 1 {
 			t.Errorf("after %s the order has %d refunds", fault, len(refunds))
 		}
+		if images := s.mustImages(t, s.productID(t, "F-"+fault)); len(images) != 1 {
+			t.Errorf("after %s the product has %d images", fault, len(images))
+		}
 		ledger := mustDecode[map[string]any](t, s.try(t, call{
 			path: fmt.Sprintf("/api/products/%d/inventory/adjustments", s.productID(t, "F-"+fault)), wantStatus: 200,
 		}).body)

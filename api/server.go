@@ -134,7 +134,7 @@ func New(o Options) *Server {
 		s.mediaURL = o.BaseURL.JoinPath("media").String() + "/"
 	}
 	s.mcp = s.newMCP(tools)
-	s.mux.Use(s.observe, s.recoverPanic, s.authenticate)
+	s.mux.Use(s.observe, s.recoverPanic, s.answerPreflights, s.authenticate)
 	for _, r := range s.routes() {
 		s.mux.Method(r.method, r.pattern, s.routeHandler(r))
 	}
@@ -235,7 +235,7 @@ func (s *Server) routes() []route {
 		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
 		{"GET", "/readyz", noKey, s.readiness, none},
-		{"GET", "/openapi.json", noKey, s.openAPI, none},
+		{"GET", documentPath, noKey, s.openAPI, none},
 		{"GET", "/docs", noKey, s.docs, none},
 		{"GET", "/docs/*", noKey, s.docs, none},
 		{"GET", "/media/{name}", noKey, at(pathText("name"), s.showPicture), picture},
@@ -258,6 +258,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/products/export", keys.ProductsRead, s.exportList("products", s.productsList), export},
 		{"GET", "/api/stock/export", keys.ProductsRead, s.exportList("stock", s.stockList), export},
 		{"POST", "/api/products/{id}/images", keys.ProductsWrite, at(pathID, s.addImage), upload},
+		{"POST", "/api/products/{id}/images/file", keys.ProductsWrite, at(pathID, s.addImageFile), upload},
 		{"PATCH", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.moveImage), none},
 		{"DELETE", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.removeImage), none},
 		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, at(pathID, s.showInventory), none},

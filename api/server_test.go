@@ -97,6 +97,8 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 	})
 	ids["/api/plans"] = mustDecode[planResponse](t, planned.body).Data.ID
 	ids["/api/webhooks"] = a.mustCreate(t, "/api/webhooks", `{"url":"https://hooks.invalid/","description":"foreign"}`)
+	picture := upload(0, "file", "a.jpg", aJPEG())
+	headers := map[string]http.Header{"POST /api/products/{id}/images/file": picture.header}
 	bodies := map[string]string{
 		"PATCH /api/webhooks/{id}":                    `{"description":"stolen"}`,
 		"POST /api/webhooks/{id}/rotate":              `{}`,
@@ -117,6 +119,7 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		"PATCH /api/warehouses/{id}":                  `{"name":"stolen"}`,
 		"PATCH /api/products/{id} that has a problem": `{"price":"x"}`,
 		"POST /api/products/{id}/images":              `{"url":"https://example.com/a.jpg"}`,
+		"POST /api/products/{id}/images/file":         picture.body,
 		"PATCH /api/products/{id}/images/{image_id}":  `{"position":1}`,
 
 		"POST /api/products/{id}/images that has a problem":             `{"url":"a.jpg"}`,
@@ -138,9 +141,11 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		for _, body := range []string{body, bodies[r.method+" "+r.pattern+" that has a problem"]} {
 			foreign := a.send(t, call{
 				method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id, rest), body: body, key: otherKey,
+				header: headers[r.method+" "+r.pattern].Clone(),
 			})
 			absent := a.send(t, call{
 				method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id+1_000_000, rest), body: body, key: otherKey,
+				header: headers[r.method+" "+r.pattern].Clone(),
 			})
 			sameResponse(t, r.method+" "+r.pattern, foreign, absent)
 			if body != "" && foreign.StatusCode != 404 || body == "" && foreign.StatusCode < 400 {

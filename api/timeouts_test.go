@@ -129,7 +129,7 @@ func TestRouteDeadlines(t *testing.T) {
 			want = 25 * time.Second
 		case r.pattern == "/api/products/changes", r.pattern == "/api/plans/{id}/apply", r.pattern == "/api/plans/{id}/undo":
 			want = 25 * time.Second
-		case strings.HasSuffix(r.pattern, "/images"):
+		case strings.HasSuffix(r.pattern, "/images"), strings.HasSuffix(r.pattern, "/images/file"):
 			want = 75 * time.Second
 		case r.pattern == "/api/changes":
 			want = 33 * time.Second

@@ -90,7 +90,7 @@ func (p pepper) hash(token string) (d digest) {
 
 func (p Peppers) current() pepper { return p.list[0] }
 
-// hashes returns the hash of the key under every pepper, for resolve_key.
+// hashes returns the hash of the key under every pepper, for find_key.
 func (p Peppers) hashes(token string) [][]byte {
 	all := make([][]byte, len(p.list))
 	for i, pepper := range p.list {

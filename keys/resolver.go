@@ -192,13 +192,14 @@ func resolveKey(ctx context.Context, pool *db.DB, hashes [][]byte) (*Principal, 
 		Timezone    string
 		Currency    string
 		Suspended   bool
+		Origins     []string
 		Lifetime    time.Duration
 	}
 	found, err := db.Call[row](ctx, pool, `
 		select hash, tenant_id, key_id, key_name, permissions, expires_at,
-		       slug, tenant_name, plan, rate_limit, timezone, currency, suspended,
+		       slug, tenant_name, plan, rate_limit, timezone, currency, suspended, origins,
 		       coalesce(expires_at - now(), '0') as lifetime
-		  from resolve_key($1)`, hashes)
+		  from find_key($1)`, hashes)
 	if err != nil || len(found) == 0 || !oneOf(hashes, found[0].Hash) {
 		return nil, 0, err
 	}
@@ -206,7 +207,7 @@ func resolveKey(ctx context.Context, pool *db.DB, hashes [][]byte) (*Principal, 
 	return &Principal{
 		Tenant: tenants.Tenant{
 			ID: k.TenantID, Slug: k.Slug, Name: k.TenantName, Plan: k.Plan, RateLimit: k.RateLimit,
-			Timezone: k.Timezone, Currency: k.Currency, Suspended: k.Suspended,
+			Timezone: k.Timezone, Currency: k.Currency, Suspended: k.Suspended, Origins: k.Origins,
 		},
 		KeyID: k.KeyID, KeyName: k.KeyName, Permissions: k.Permissions, ExpiresAt: k.ExpiresAt,
 	}, k.Lifetime, nil

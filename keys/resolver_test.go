@@ -212,7 +212,7 @@ func waiting(tb testing.TB, conn *pgx.Conn) (n int) {
 	err := conn.QueryRow(tb.Context(), `
 		select count(*)
 		  from pg_stat_activity
-		 where datname = current_database() and wait_event_type = 'Lock' and query like '%resolve_key%'`).Scan(&n)
+		 where datname = current_database() and wait_event_type = 'Lock' and query like '%find_key%'`).Scan(&n)
 	if err != nil {
 		tb.Fatal(err)
 	}

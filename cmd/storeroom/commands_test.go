@@ -28,15 +28,17 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 	p.mustRun(
 		t, &made, "tenant", "create", "--slug", "acme", "--name", "Acme Ltd", "--plan", "enterprise", "--rate-limit",
 		"900", "--timezone", "Europe/Rome", "--currency", "EUR")
-	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenants.Enterprise, 900, "Europe/Rome", "EUR", false, nil}
-	if made != want || made.ID == 0 {
-		t.Errorf("tenant create = %+v, want %+v", made, want)
+	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenants.Enterprise, 900, "Europe/Rome", "EUR", false, []string{}, nil}
+	if diff := cmp.Diff(want, made); diff != "" || made.ID == 0 {
+		t.Errorf("tenant create (-want +got):\n%s", diff)
 	}
 	// A plan with a fixed limit removes the tenant's own limit.
-	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme")
-	want = tenantJSON{made.ID, "acme", "Acme", tenants.Professional, 300, "Europe/Rome", "EUR", false, nil}
-	if changed != want {
-		t.Errorf("tenant set = %+v, want %+v", changed, want)
+	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme",
+		"--origins", "https://shop.example.com,http://localhost:3000")
+	origins := []string{"https://shop.example.com", "http://localhost:3000"}
+	want = tenantJSON{made.ID, "acme", "Acme", tenants.Professional, 300, "Europe/Rome", "EUR", false, origins, nil}
+	if diff := cmp.Diff(want, changed); diff != "" {
+		t.Errorf("tenant set (-want +got):\n%s", diff)
 	}
 	p.mustRun(t, &suspended, "tenant", "suspend", "--slug", "acme")
 	p.mustRun(t, &resumed, "tenant", "resume", "--slug", "acme")
@@ -50,8 +52,12 @@ func TestTenantCommandsManageTenants(t *testing.T) {
 		t.Fatalf("tenant list = %+v, want two tenants with their quotas", all)
 	}
 	all[0].Quotas = nil
-	if all[0] != want || all[1].Slug != "bolt" || all[1].RateLimit != 120 {
+	if !cmp.Equal(all[0], want) || all[1].Slug != "bolt" || all[1].RateLimit != 120 {
 		t.Errorf("tenant list = %+v, want acme and bolt", all)
+	}
+	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--origins", "none")
+	if len(changed.Origins) != 0 {
+		t.Errorf("origins = %v, want none", changed.Origins)
 	}
 	p.mustRun(t, &struct{}{}, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
 	row := fmt.Sprintf("\n%d bolt Bolt standard 120 UTC USD 0 0%% 0 0%% active", all[1].ID)
@@ -386,6 +392,13 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"verify --tenant none", `--tenant: tenant "none" not found`},
 		{"verify acme", `unexpected argument "acme"`},
 		{"rebuild --tenant none", `--tenant: tenant "none" not found`},
+		{"tenant set --slug acme --origins", "--origins needs a value: see storeroom tenant set --help"},
+		{"tenant set --slug acme --origins https://shop.example.com/", `--origins must be addresses such as https://shop.example.com`},
+		{"tenant set --slug acme --origins *", `--origins must be addresses such as https://shop.example.com`},
+		{"tenant set --slug acme --origins https://Shop.example.com", `without a path: "https://Shop.example.com"`},
+		{"tenant set --slug acme --origins https://*.example.com", `without a path: "https://*.example.com"`},
+		{"tenant set --slug acme --origins https://a.example:443", `--origins must not have the port that browsers leave out`},
+		{"tenant set --slug acme --origins https://a.example,https://a.example", `--origins must not be repeated`},
 		{"tenant set --slug acme --timezone Mars", "--timezone must be an IANA time zone such as Europe/London"},
 		{"user invite --tenant acme --email x", "--role is required"},
 		{

@@ -39,6 +39,10 @@ const (
 const importForm = "--" + mark + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + mark + ".csv\"\r\n\r\n" +
 	"Order number,Date,SKU,Quantity,Price\n" + mark + ",2026-03-01," + mark + ",2,5\n\r\n--" + mark + "--\r\n"
 
+// pictureForm is a file that is not a picture.
+const pictureForm = "--" + mark + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + mark + ".png\"\r\n\r\n" +
+	mark + "\r\n--" + mark + "--\r\n"
+
 var formHeader = http.Header{"Content-Type": {"multipart/form-data; boundary=" + mark}}
 
 var largeOrder = strings.Replace(orderJSON, "["+itemJSON+"]", rows(50, itemJSON), 1)
@@ -158,6 +162,10 @@ var budgets = []struct {
 			path: "/api/products/{product}/images", body: `{"url":"https://example.com/` + mark + `"}`, save: "image", want: 201,
 		},
 		2, 7,
+	},
+	{
+		"POST /api/products/{id}/images/file",
+		testRequest{path: "/api/products/{product}/images/file", body: pictureForm, header: formHeader, want: 415}, 2, 4,
 	},
 	{
 		"PATCH /api/products/{id}/images/{image_id}",
@@ -345,10 +353,26 @@ var budgets = []struct {
 	},
 	{"GET /api/reports/export/{type}", testRequest{path: "/api/reports/export/products?" + march, want: 200}, 1, 6},
 	{"GET /api/reports/export/{type}", testRequest{path: "/api/reports/export/channels?" + march, want: 200}, 1, 6},
+	{"POST /mcp/find_products", toolRequest("find_products", `{"search":"`+mark+`"}`), 1, 4},
+	{"POST /mcp/order", toolRequest("order", `{"number":"`+mark+`-order-x"}`), 1, 5},
+	{"POST /mcp/report", toolRequest("report", `{"from":"2026-03-01","to":"2026-03-31","channel":"`+mark+`"}`), 1, 9},
+	{"POST /mcp/propose_stock_counts", toolRequest("propose_stock_counts",
+		`{"counts":[{"sku":"`+mark+`-sku-x","counted":5}],"note":"`+mark+`"}`), 20, 60},
 	{
 		"GET /api/reports/export/{type}",
 		testRequest{path: "/api/reports/export/customers?channel=" + mark + "&" + march, want: 200}, 2, 7,
 	},
+}
+
+// toolRequest calls a tool of MCP.
+func toolRequest(tool, arguments string) testRequest {
+	return testRequest{
+		path: "/mcp", want: 200,
+		body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`,
+		header: http.Header{
+			"Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"},
+		},
+	}
 }
 
 // sendBudgeted sends the requests of the budgets and returns them with their ids and traces.

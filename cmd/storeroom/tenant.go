@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -31,6 +32,7 @@ func (c console) tenantCommand() *cli.Command {
 			stringFlag("quota-records", "number of records, or none, for the enterprise plan"),
 			stringFlag("timezone", "time zone of the reports, such as Europe/London"+timezone),
 			stringFlag("currency", "such as EUR"+currency),
+			stringFlag("origins", "web pages that may use the API, such as https://shop.example.com, separated by commas, or none"),
 		}
 	}
 	return &cli.Command{
@@ -71,6 +73,7 @@ type tenantJSON struct {
 	Timezone  string       `json:"timezone"`
 	Currency  string       `json:"currency"`
 	Suspended bool         `json:"suspended"`
+	Origins   []string     `json:"origins"`
 	Quotas    *quotasJSON  `json:"quotas,omitempty"` // in a list
 }
 
@@ -93,7 +96,8 @@ func (q quotaJSON) share() string {
 }
 
 func newTenantJSON(t tenants.Tenant) tenantJSON {
-	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended, nil}
+	origins := append([]string{}, t.Origins...)
+	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended, origins, nil}
 }
 
 func createTenant(ctx context.Context, o operation) error {
@@ -144,10 +148,10 @@ func listTenants(ctx context.Context, o operation) error {
 
 func setTenant(ctx context.Context, o operation) error {
 	if !slices.ContainsFunc([]string{
-		"name", "plan", "rate-limit", "quota-storage", "quota-records", "timezone", "currency",
+		"name", "plan", "rate-limit", "quota-storage", "quota-records", "timezone", "currency", "origins",
 	}, o.cmd.IsSet) {
 		return errors.New("nothing to change: give --name, --plan, --rate-limit, --quota-storage, --quota-records, " +
-			"--timezone or --currency")
+			"--timezone, --currency or --origins")
 	}
 	if err := applySettings(o.cmd, &tenants.Tenant{}); err != nil {
 		return err
@@ -239,6 +243,12 @@ func applySettings(cmd *cli.Command, t *tenants.Tenant) error {
 	}
 	if cmd.IsSet("currency") {
 		t.Currency = value("currency")
+	}
+	if cmd.IsSet("origins") {
+		t.Origins = nil
+		if text := value("origins"); text != "none" {
+			t.Origins = strings.Split(text, ",")
+		}
 	}
 	for name, quota := range map[string]struct {
 		stored **int64

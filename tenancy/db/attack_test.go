@@ -596,7 +596,7 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			quote(pattern), s.tables["orders"].a["id"])
 	}
 	resolve := func(hash string) string {
-		return fmt.Sprintf(`select from resolve_key(array[%s]);
+		return fmt.Sprintf(`select from find_key(array[%s]);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, hash, quote(at.claimed()))
 	}
 	breaches := launch(t, s.ownerOfA, s.here(
@@ -631,7 +631,7 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"find_orders", "inject into the search", findOrders("%' or true or o.number like '%"), nothing},
 		attempt{"next_unfilled_tenant", "keep the tenant", fmt.Sprintf(`select next_unfilled_tenant(%d);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
-		attempt{"resolve_key", "keep the tenant of a key", resolve(hashOfA), nothing},
+		attempt{"find_key", "keep the tenant of a key", resolve(hashOfA), nothing},
 		attempt{"delete_expired_responses", "delete what has not expired", fmt.Sprintf(`select delete_expired_responses(%[1]d - 1, 10);
 			set local app.tenant_id = '%[1]d'; select from idempotency_keys where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_expired_responses", "keep the tenant", fmt.Sprintf(`select delete_expired_responses(%d, 10);
@@ -681,7 +681,7 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			insert into customers (tenant_id, number) values (%[1]d, 'new');
 			select record_facts(p.id, 'customers', array[c.id])
 			  from change_plans p join customers c using (tenant_id) where c.number = 'new'`, s.a), refused},
-		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
+		attempt{"find_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
 	)...)...)
 }
 
@@ -1161,14 +1161,14 @@ func TestNoAttackReachesAnotherTenant(t *testing.T) {
 	}
 }
 
-func TestResolveKeyFindsTheKeyFromAnywhere(t *testing.T) {
+func TestFindKeyFindsTheKeyFromAnywhere(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t).central
 	for _, at := range append(s.attackers, s.ownerOfA) {
 		if got, err := at.try(
-			t, fmt.Sprintf(`select from resolve_key(array[%s]) where tenant_id = %d`, hashOfA, s.a),
+			t, fmt.Sprintf(`select from find_key(array[%s]) where tenant_id = %d`, hashOfA, s.a),
 		); got != 1 || err != nil {
-			t.Errorf("resolve_key %s = %d rows, %v, want A's key", at.name, got, err)
+			t.Errorf("find_key %s = %d rows, %v, want A's key", at.name, got, err)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 		{"finding orders ignores the tenant", "find_orders", "tenant_id = $1", "tenant_id = tenant_id"},
 		{"finding orders does not quote a pattern", "find_orders", "%L", "''%s''"},
 		{"next_unfilled_tenant leaves the tenant set", "next_unfilled_tenant", "'app.tenant_id', before", "'app.nothing', before"},
-		{"resolve_key leaves the tenant of the key set", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
+		{"find_key leaves the tenant of the key set", "find_key", "'app.tenant_id', before", "'app.nothing', before"},
 		{
 			"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'",
 			"true",

@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,6 +43,7 @@ type Tenant struct {
 	Timezone     string // IANA name; decides what a day is
 	Currency     string // ISO 4217
 	Suspended    bool
+	Origins      []string // of web pages that may read responses of the API, such as https://shop.example.com
 }
 
 // Limit returns the number of requests that the tenant may make in any 60 seconds.
@@ -61,7 +65,7 @@ func (t Tenant) Location() (*time.Location, error) {
 }
 
 const tenantColumns = `id, slug, name, plan, rate_limit, quota_storage, quota_records, timezone, currency,
-	suspended_at is not null as suspended`
+	suspended_at is not null as suspended, origins`
 
 var (
 	slugPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -121,7 +125,34 @@ func (t *Tenant) validate(before Tenant) error {
 			invalid.Add("currency", "%s", problem)
 		}
 	}
+	if problem := checkOrigins(t.Origins); problem != "" {
+		invalid.Add("origins", "%s", problem)
+	}
 	return invalid.Err()
+}
+
+// maxOrigins is the largest number of origins that may read responses to a tenant's keys.
+const maxOrigins = 20
+
+// checkOrigins returns why origins are not valid, or "". A browser sends an origin in exactly this form.
+func checkOrigins(origins []string) string {
+	if len(origins) > maxOrigins {
+		return fmt.Sprintf("must be at most %d", maxOrigins)
+	}
+	for i, origin := range origins {
+		u, err := url.Parse(origin)
+		isWeb := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != ""
+		if !isWeb || origin != u.Scheme+"://"+strings.ToLower(u.Host) || strings.Contains(u.Host, "*") {
+			return fmt.Sprintf("must be addresses such as https://shop.example.com, without a path: %q", origin)
+		}
+		if u.Port() == map[string]string{"https": "443", "http": "80"}[u.Scheme] {
+			return fmt.Sprintf("must not have the port that browsers leave out: %q", origin)
+		}
+		if slices.Contains(origins[:i], origin) {
+			return fmt.Sprintf("must not be repeated: %q", origin)
+		}
+	}
+	return ""
 }
 
 // Create creates a tenant with its default warehouse and channel. It needs the
@@ -159,11 +190,13 @@ func Create(ctx context.Context, pool *db.DB, t Tenant) (Tenant, error) {
 func insertTenant(ctx context.Context, tx pgx.Tx, t Tenant) (inserted bool, err error) {
 	tag, err := tx.Exec(ctx, `
 		insert into tenants (id, slug, name, plan, rate_limit, timezone, currency, suspended_at, quota_storage, quota_records,
-		                     recount_quotas_at)
+		                     origins, recount_quotas_at)
 		overriding system value
-		values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end, $9, $10, now() + interval '24 hours')
+		values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end, $9, $10, coalesce($11::text[], '{}'),
+		        now() + interval '24 hours')
 		    on conflict (id) do nothing`,
-		t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords)
+		t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords,
+		t.Origins)
 	return tag.RowsAffected() > 0, err
 }
 
@@ -253,9 +286,9 @@ func changeTenant(
 			update tenants
 			   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
 			       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now(),
-			       quota_storage = $8, quota_records = $9
+			       quota_storage = $8, quota_records = $9, origins = coalesce($10::text[], '{}')
 			 where id = $1`,
-			id, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords)
+			id, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords, t.Origins)
 		if err != nil {
 			return t, err
 		}
@@ -280,6 +313,7 @@ func (t Tenant) changes(before Tenant) map[string]any {
 		"timezone":   {before.Timezone, t.Timezone},
 		"currency":   {before.Currency, t.Currency},
 		"suspended":  {before.Suspended, t.Suspended},
+		"origins":    {strings.Join(before.Origins, " "), strings.Join(t.Origins, " ")},
 
 		"quota_storage": {numberOrNil(before.QuotaStorage), numberOrNil(t.QuotaStorage)},
 		"quota_records": {numberOrNil(before.QuotaRecords), numberOrNil(t.QuotaRecords)},

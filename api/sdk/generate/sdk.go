@@ -406,13 +406,16 @@ func (s *sdk) operation(method, path string, item, o *object) {
 	}
 }
 
-// summary returns the summary of an operation, and the first paragraph of its description.
+// summary returns the summary of an operation, and the first paragraph of its description. The paragraph that begins
+// with "Deprecated:" is the last one, as tools of Go demand.
 func summary(o *object) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(o.text("description")), "\n\n")
-	if strings.HasPrefix(first, "Permission:") {
-		return o.text("summary") + "."
+	said := o.text("summary") + "."
+	for i, paragraph := range strings.Split(strings.TrimSpace(o.text("description")), "\n\n") {
+		if i == 0 && !strings.HasPrefix(paragraph, "Permission:") || strings.HasPrefix(paragraph, "Deprecated:") {
+			said += "\n\n" + paragraph
+		}
 	}
-	return o.text("summary") + ".\n\n" + first
+	return said
 }
 
 // markSent marks the types of a request.

@@ -120,7 +120,7 @@ func (w *tsWriter) ref(r ref) string {
 
 func (w *tsWriter) operation(op *operation) {
 	w.line("")
-	w.comment("  ", op.doc)
+	w.comment("  ", strings.Replace(op.doc, "Deprecated: ", "@deprecated ", 1))
 	var arguments, passed []string
 	argument := func(name, kind, option string) {
 		arguments = append(arguments, name+option+": "+kind)

@@ -9,7 +9,7 @@ import (
 // AddImageFile uploads a picture of a product.
 func (c *Client) AddImageFile(ctx context.Context, id int64, picture Upload, options ...RequestOption) (*Image, error) {
 	return sendForData[*Image](ctx, c, request{
-		method: "POST", path: makePath("/api/products/%s/images", id), form: &form{files: []Upload{picture}}, keyed: true,
+		method: "POST", path: makePath("/api/products/%s/images/file", id), form: &form{files: []Upload{picture}}, keyed: true,
 	}, options)
 }
 

@@ -22,7 +22,7 @@ class Storeroom(Operations):
     def add_image_file(self, id: int, picture: Upload, **options: Unpack[CallOptions]) -> Image:
         """Uploads a picture of a product."""
         return self._send_for_data(
-            Image, "POST", path("/api/products/{id}/images", id), body=Form([picture]), keyed=True, **options
+            Image, "POST", path("/api/products/{id}/images/file", id), body=Form([picture]), keyed=True, **options
         )
 
     def create_import(

@@ -1,5 +1,6 @@
 """Sends requests that fail as their header X-Fault says."""
 
+import base64
 import itertools
 import json
 import os
@@ -10,6 +11,9 @@ import storeroom
 
 client = storeroom.Storeroom(os.environ["STOREROOM_URL"], os.environ["STOREROOM_KEY"], user_agent="faults/1")
 calls = itertools.count()
+DOT = base64.b64decode(  # a picture of one pixel
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 def fails(fault):
@@ -36,6 +40,7 @@ for fault in ["limited", "busy", "refused", "lost", "cut", "twice"]:
     assert responses[-1].replayed == (fault in ("lost", "cut")), fault
     assert client.adjust_inventory(product.id, {"type": "remove", "quantity": 2}, **fails(fault)).quantity == 3
     assert client.patch_product(product.id, {"description": None}, **fails(fault)).quantity == 3
+    assert client.add_image_file(product.id, storeroom.Upload("dot.png", DOT), **fails(fault)).position == 1
     assert [p.sku for p in client.all_products(search=name, per_page=1, **fails(fault))] == [name]
     order = client.create_order(
         {

@@ -17,7 +17,7 @@ export interface Upload {
 export class Storeroom extends Operations {
   /** Uploads a picture of a product. */
   addImageFile(id: number, picture: Upload, options?: CallOptions): Promise<Image> {
-    return this.sendForData("POST", path`/api/products/${id}/images`, { body: form([picture]), keyed: true }, options);
+    return this.sendForData("POST", path`/api/products/${id}/images/file`, { body: form([picture]), keyed: true }, options);
   }
 
   /** Uploads files, and computes in the background what they would change. */

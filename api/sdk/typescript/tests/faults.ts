@@ -6,6 +6,10 @@ import {
 } from "@storeroom/client";
 
 const client = new Storeroom({ url: process.env.STOREROOM_URL!, key: process.env.STOREROOM_KEY!, userAgent: "faults/1" });
+// A picture of one pixel.
+const dot = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64",
+);
 let calls = 0;
 
 // Lets the first attempt of a request fail.
@@ -24,6 +28,8 @@ for (const fault of ["limited", "busy", "refused", "lost", "cut", "twice"]) {
   assert.equal(adjusted.quantity, 3);
   const patched = await client.patchProduct(product.id, { description: null }, fails(fault));
   assert.equal(patched.quantity, 3);
+  const image = await client.addImageFile(product.id, { name: "dot.png", content: new Blob([dot]) }, fails(fault));
+  assert.equal(image.position, 1);
   const found: string[] = [];
   for await (const { sku } of client.allProducts({ search: name, per_page: 1 }, fails(fault))) found.push(sku);
   assert.deepEqual(found, [name]);

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,9 @@ import (
 
 	storeroom "github.com/storeroom/storeroom/api/sdk/go"
 )
+
+// dot is a picture of one pixel.
+const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 var calls int
 
@@ -65,6 +69,8 @@ func recovers(ctx context.Context, c *storeroom.Client, fault string) {
 	equal(adjusted.Quantity, 3)
 	patched := must(c.PatchProduct(ctx, product.ID, storeroom.ProductChanges{Description: storeroom.Null[string]()}, fails(fault)))
 	equal(patched.Quantity, 3)
+	picture := storeroom.Upload{Name: "dot.png", Content: must(base64.StdEncoding.DecodeString(dot))}
+	equal(must(c.AddImageFile(ctx, product.ID, picture, fails(fault))).Position, 1)
 	count := 0
 	for found, err := range c.AllProducts(ctx, storeroom.ListProductsParams{Search: name, PerPage: 1}, fails(fault)) {
 		check(err)
