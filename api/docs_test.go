@@ -1,6 +1,8 @@
 package api
 
 import (
+	"html"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -32,6 +34,15 @@ func get(t testing.TB, path string, header http.Header) *http.Response {
 	return recorded.Result()
 }
 
+// plain returns the content of a file.
+func (f file) plain() []byte {
+	content, err := io.ReadAll(&inflated{file: f})
+	if err != nil {
+		panic(err)
+	}
+	return content
+}
+
 // servedDocument is the document of a Server without a configured address.
 var servedDocument = sync.OnceValue(func() file { return openAPIJSON(nil) })
 
@@ -53,27 +64,122 @@ func TestTheDocumentNamesTheConfiguredAddress(t *testing.T) {
 	}
 }
 
-func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
+// servedSite is the documentation of a Server without a configured address.
+var servedSite = sync.OnceValue(func() map[string]file { return newDocsSite(nil) })
+
+var linkPattern = regexp.MustCompile(`(?:src|href)="([^"]*)"`)
+
+// Each page loads only files of the service, and each link leads to a page and a section that exist.
+func TestLinksOfTheDocsHaveATarget(t *testing.T) {
 	t.Parallel()
-	page := string(newDocsPage(nil).plain.body)
-	loads := regexp.MustCompile(`(?:src|href)="([^#"][^"]*)"`).FindAllStringSubmatch(page, -1)
-	if len(loads) < 4 {
-		t.Fatalf("the page loads %v", loads)
-	}
-	for _, l := range loads {
-		if got := get(t, l[1], nil); got.StatusCode != http.StatusOK {
-			t.Errorf("%s = %d", l[1], got.StatusCode)
+	site := servedSite()
+	pages := map[string]string{}
+	for path, f := range site {
+		if strings.HasPrefix(f.contentType, "text/html") {
+			pages[path] = string(f.plain())
 		}
 	}
-	if regexp.MustCompile(`<style|<script>|style="| on[a-z]+="`).MatchString(page) {
-		t.Error("the page has inline or external content, which its policy forbids")
+	if len(pages) < 35 {
+		t.Fatalf("the site has %d pages", len(pages))
+	}
+	external := regexp.MustCompile(`^https://(github\.com/storeroom/storeroom|modelcontextprotocol\.io|www\.standardwebhooks\.com)`)
+	checked := map[string]bool{}
+	for path, page := range pages {
+		if regexp.MustCompile(`<style|<script>|style="| on[a-z]+="`).MatchString(page) {
+			t.Errorf("%s has inline content, which its policy forbids", path)
+		}
+		ids := map[string]bool{}
+		for _, id := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+			if ids[id[1]] {
+				t.Errorf("%s repeats the id %s", path, id[1])
+			}
+			ids[id[1]] = true
+		}
+		for _, l := range linkPattern.FindAllStringSubmatch(page, -1) {
+			target, anchor, _ := strings.Cut(html.UnescapeString(l[1]), "#")
+			if target == "" {
+				target = path
+			}
+			switch found, isPage := pages[target]; {
+			case isPage && anchor != "" && !strings.Contains(found, ` id="`+anchor+`"`):
+				t.Errorf("%s links to %s#%s, which does not exist", path, target, anchor)
+			case isPage, checked[target], external.MatchString(target):
+			case get(t, target, nil).StatusCode != http.StatusOK:
+				t.Errorf("%s links to %s", path, target)
+			}
+			checked[target] = true
+		}
+	}
+	for path := range pages {
+		if !checked[path] {
+			t.Errorf("no page links to %s", path)
+		}
 	}
 }
 
-// The pages of package pages link to sections that exist.
+// Agents get each page as Markdown, and a list of them.
+func TestEveryPageIsMarkdownToo(t *testing.T) {
+	t.Parallel()
+	list := string(get200(t, "/llms.txt", "text/plain; charset=utf-8"))
+	for path, f := range servedSite() {
+		if !strings.HasPrefix(f.contentType, "text/html") {
+			continue
+		}
+		page := string(get200(t, path+".md", "text/markdown; charset=utf-8"))
+		if !strings.HasPrefix(page, "# ") || strings.Contains(page, "<p>") || len(page) < 200 {
+			t.Errorf("%s.md = %.300s", path, page)
+		}
+		if !strings.Contains(list, "]("+path+".md): ") {
+			t.Errorf("llms.txt lacks %s.md", path)
+		}
+		if regexp.MustCompile(`\]\([^)]*[a-zA-Z]\.md[)#]`).MatchString(strings.ReplaceAll(page, "https://github.com", "")) &&
+			!strings.Contains(page, "/blob/main/") {
+			t.Errorf("%s.md links to a file of the repository", path)
+		}
+	}
+	if !strings.HasPrefix(list, "# Storeroom API\n\n> ") {
+		t.Errorf("llms.txt = %s", list)
+	}
+}
+
+func get200(t *testing.T, path, contentType string) []byte {
+	t.Helper()
+	got := get(t, path, nil)
+	body, err := io.ReadAll(got.Body)
+	if err != nil || got.StatusCode != http.StatusOK || got.Header.Get("Content-Type") != contentType {
+		t.Fatalf("%s = %d, %s, %v", path, got.StatusCode, got.Header.Get("Content-Type"), err)
+	}
+	return body
+}
+
+// The search finds a guide, an operation, a field and a schema.
+func TestTheSearchHasEverySection(t *testing.T) {
+	t.Parallel()
+	entries := mustDecode[[]struct{ Title, Page, URL, Text string }](t, get200(t, "/docs/search.json", "application/json"))
+	for words, want := range map[string]string{
+		"sliding window of 60 seconds": "/docs/limits#rate-limits", "restock_items": "/docs/api/orders#refundOrder",
+		"/api/products/{id}/inventory/adjust": "/docs/api/products#adjustInventory", "RATE_LIMIT_EXCEEDED": "/docs/errors",
+		"compare_at_price": "/docs/migrating#concepts", "webhook-signature": "/docs/webhooks",
+	} {
+		found := false
+		for _, e := range entries {
+			found = found || e.URL == want && strings.Contains(e.Text, words)
+		}
+		if !found {
+			t.Errorf("the search for %q does not find %s", words, want)
+		}
+	}
+	for _, e := range entries {
+		if e.Title == "" || e.Page == "" || strings.ContainsAny(e.Text, "<>") && strings.Contains(e.Text, "</") {
+			t.Errorf("the entry %+v", e)
+		}
+	}
+}
+
+// The pages of package pages link to operations of the first page, which lists all of them with links to their pages.
 func TestLinksToTheDocsHaveATarget(t *testing.T) {
 	t.Parallel()
-	page := string(newDocsPage(nil).plain.body)
+	page := string(servedSite()["/docs"].plain())
 	templates, err := filepath.Glob("pages/templates/*.html")
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +198,26 @@ func TestLinksToTheDocsHaveATarget(t *testing.T) {
 		t.Error("no page links to a section")
 	}
 	for _, id := range sections {
-		if !strings.Contains(page, ` id="`+id+`"`) {
+		if !strings.Contains(page, `<li id="`+id+`"><a href="/docs/api/`) {
 			t.Errorf("/docs#%s does not exist", id)
+		}
+	}
+}
+
+// A client without compression gets each part of a file.
+func TestPartsOfAFile(t *testing.T) {
+	t.Parallel()
+	whole := string(get200(t, "/docs", "text/html; charset=utf-8"))
+	for value, want := range map[string]string{
+		"bytes=0-9": whole[:10], "bytes=100-": whole[100:], "bytes=-7": whole[len(whole)-7:],
+	} {
+		s := New(Options{Logger: discardLog})
+		req := httptest.NewRequestWithContext(t.Context(), "GET", "/docs", nil)
+		req.Header.Set("Range", value)
+		recorded := httptest.NewRecorder()
+		s.ServeHTTP(recorded, req)
+		if recorded.Code != http.StatusPartialContent || recorded.Body.String() != want {
+			t.Errorf("%s = %d with %d bytes, want %d", value, recorded.Code, recorded.Body.Len(), len(want))
 		}
 	}
 }
@@ -112,7 +236,7 @@ func TestDocsContentSecurityPolicy(t *testing.T) {
 
 func TestFilesAreCompressedOnRequest(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/openapi.json", "/docs", "/docs/docs.js"} {
+	for _, path := range []string{"/openapi.json", "/docs", "/docs/docs.js", "/docs/api/orders.md", "/llms.txt"} {
 		plain := get(t, path, nil)
 		zipped := get(t, path, http.Header{"Accept-Encoding": {"br, gzip"}})
 		if plain.Header.Get("Content-Encoding") != "" || zipped.Header.Get("Content-Encoding") != "gzip" {
@@ -132,6 +256,7 @@ func TestUnknownDocsPaths(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"/docs/", "/docs/index.html", "/docs/docs", "/docs/docs.go", "/docs/home.html", "/docs/../openapi.yaml",
+		"/docs/api", "/docs/api/", "/docs/orders/", "/docs/guides/start.md", "/docs/start", "/docs/search.json.md",
 		"/docs/%2e%2e/docs.go",
 	} {
 		if got := get(t, path, nil); got.StatusCode != http.StatusNotFound {
@@ -154,7 +279,7 @@ func TestServedDocumentKeepsTheOrderOfTheSource(t *testing.T) {
 // A comma ends an unquoted text of a flow mapping in YAML. The rest becomes a key without a value.
 func TestOpenAPITextsAreComplete(t *testing.T) {
 	t.Parallel()
-	for _, rest := range regexp.MustCompile(`"[^"]* [^"]*":null`).FindAll(servedDocument().plain.body, -1) {
+	for _, rest := range regexp.MustCompile(`"[^"]* [^"]*":null`).FindAll(servedDocument().plain(), -1) {
 		t.Errorf("the text before %s needs quotes", rest)
 	}
 }

@@ -106,7 +106,7 @@ func (a *testAPI) next() int64 { return lastNumber.Add(1) }
 func TestRequestsAreAcceptedAsTheirSchemasSay(t *testing.T) {
 	t.Parallel()
 	a := newImportAPI(t)
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(servedDocument().plain.body))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(servedDocument().plain()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ type Server struct {
 
 	mediaURL string      // of all pictures
 	document func() file // openapi.yaml as JSON
-	docsPage func() file
+	docsSite func() map[string]file // by path
 
 	limits bounds
 	outage outage
@@ -128,7 +128,7 @@ func New(o Options) *Server {
 		},
 	}
 	s.document = sync.OnceValue(func() file { return openAPIJSON(o.BaseURL) })
-	s.docsPage = sync.OnceValue(func() file { return newDocsPage(o.BaseURL) })
+	s.docsSite = sync.OnceValue(func() map[string]file { return newDocsSite(o.BaseURL) })
 	s.mediaURL = "/media/"
 	if o.BaseURL != nil {
 		s.mediaURL = o.BaseURL.JoinPath("media").String() + "/"
@@ -238,6 +238,8 @@ func (s *Server) routes() []route {
 		{"GET", documentPath, noKey, s.openAPI, none},
 		{"GET", "/docs", noKey, s.docs, none},
 		{"GET", "/docs/*", noKey, s.docs, none},
+		{"GET", "/docs.md", noKey, s.docs, none},
+		{"GET", "/llms.txt", noKey, s.docs, none},
 		{"GET", "/media/{name}", noKey, at(pathText("name"), s.showPicture), picture},
 
 		// Each tool requires its permission.

@@ -20,7 +20,7 @@ import (
 
 // strictDocument returns the document with closed responses and messages of webhooks.
 func strictDocument() (map[string]any, error) {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(servedDocument().plain.body))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(servedDocument().plain()))
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (c *closer) component(reference string, whole bool) string {
 // response, and a request with an unknown field is refused.
 func TestResponsesMayGetFieldsAndRequestsMayNot(t *testing.T) {
 	t.Parallel()
-	document := mustUnmarshal(t, servedDocument().plain.body)
+	document := mustUnmarshal(t, servedDocument().plain())
 	schemas := member(member(document, "components"), "schemas")
 	requests, responses := closer{schemas: maps.Clone(schemas)}, closer{schemas: maps.Clone(schemas)}
 	eachOperation(document, func(operation map[string]any) {
@@ -243,7 +243,7 @@ func TestTestsFindFieldsWithoutADescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := newExamples(t, mustUnmarshal(t, servedDocument().plain.body))
+	served := newExamples(t, mustUnmarshal(t, servedDocument().plain()))
 	checked := newExamples(t, strict)
 	var tried int
 	for at, example := range checked.ofResponses() {

@@ -1,8 +1,8 @@
-// Package docs renders the OpenAPI document as one page with a sidebar, a search field and forms that send
-// requests.
+// Package docs renders the documentation: a page for each guide and for each resource of the OpenAPI document, an index
+// for the search, and the same pages as Markdown for agents.
 //
-// The server renders the whole page, so that it works without script and under a strict Content-Security-Policy. The
-// script only filters the sidebar and sends the requests of the forms.
+// The server renders whole pages, so that they work without script and under a strict Content-Security-Policy. The
+// script searches, copies samples and sends the requests of the forms.
 package docs
 
 import (
@@ -11,55 +11,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	"go.yaml.in/yaml/v2"
 )
 
-// Files are the templates and the files of the page.
+// Files are the templates, the guides and the files of the pages.
 //
-//go:embed *.html *.css *.js *.svg
+//go:embed *.html *.css *.js *.svg guides/*.md
 var Files embed.FS
 
-var page = template.Must(template.ParseFS(Files, "index.html"))
-
-// Page returns the page of an OpenAPI document in YAML, with all fields in the order of the source. It shows base as the
-// address of the service, if it is not nil.
-func Page(source []byte, base *url.URL) ([]byte, error) {
-	var d document
-	if err := yaml.Unmarshal(source, &d.root); err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
-	}
-	ref := d.reference()
-	if base != nil {
-		ref.Server = base.String()
-	}
-	var b bytes.Buffer
-	if err := page.Execute(&b, ref); err != nil {
-		return nil, fmt.Errorf("render the OpenAPI document: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// reference is the part of the OpenAPI document that index.html shows.
-type reference struct {
-	Title, Version string
-	Summary        string
-	Server         string  // its address, or empty
-	Topics         []topic // the introduction by its headings
-	Groups         []group
-	Schemas        []schema
-}
-
+// topic is a text with a heading.
 type topic struct {
 	ID, Name string
-	Text     template.HTML
+	Markdown string
 }
+
+// Text returns the topic as HTML.
+func (t topic) Text() template.HTML { return toHTML(t.Markdown) }
 
 type group struct {
 	topic
@@ -69,20 +43,25 @@ type group struct {
 type operation struct {
 	topic
 	Method, Path string
+	Deprecated   bool
 	Writes       bool // changes data of the tenant
 	Irreversible bool // the form asks before it sends the request
 	Parameters   []field
 	Body         *content
 	Responses    []response
 	Errors       []response
+	Curl         string
 }
 
 type response struct {
-	Status  string
-	Text    template.HTML
-	Headers []string
-	Content *content
+	Status   string
+	Markdown string
+	Headers  []string
+	Content  *content
 }
+
+// Text returns the description as HTML.
+func (r response) Text() template.HTML { return toHTML(r.Markdown) }
 
 type content struct {
 	IsForm  bool          // multipart/form-data
@@ -101,41 +80,53 @@ type field struct {
 	Name, In string
 	Required bool
 	Type     template.HTML
-	Text     template.HTML
+	Markdown string
 	Rules    []template.HTML
 	Fields   []field // of an object
+	Named    bool    // the object is a schema with a name
 }
+
+// Text returns the description as HTML.
+func (f field) Text() template.HTML { return toHTML(f.Markdown) }
 
 // document is an OpenAPI document with its keys in the order of the source.
 type document struct{ root yaml.MapSlice }
 
-func (d document) reference() reference {
-	info := mapping(get(d.root, "info"))
-	ref := reference{Title: text(info, "title"), Version: text(info, "version"), Summary: text(info, "summary")}
-	for i, part := range strings.Split("\n"+text(info, "description"), "\n## ") {
+// introduction returns the description of the document by its headings.
+func (d document) introduction() (topics []topic) {
+	for i, part := range strings.Split("\n"+text(get(d.root, "info"), "description"), "\n## ") {
 		name, body, _ := strings.Cut(part, "\n")
 		if i == 0 {
 			name = "Introduction"
 		}
-		ref.Topics = append(ref.Topics, newTopic("about-"+name, name, body))
+		topics = append(topics, topic{idOf(name), name, strings.TrimSpace(body)})
 	}
+	return topics
+}
+
+// groups returns the operations by tag.
+func (d document) groups() (groups []group) {
 	for _, tag := range list(get(d.root, "tags")) {
 		name := text(tag, "name")
-		ref.Groups = append(ref.Groups, group{newTopic("group-"+name, name, text(tag, "description")), d.operations(name)})
+		groups = append(groups, group{topic{idOf(name), name, text(tag, "description")}, d.operations(name)})
 	}
+	return groups
+}
+
+// schemas returns all schemas with a name.
+func (d document) schemas() (all []schema) {
 	for _, item := range mapping(get(d.root, "components", "schemas")) {
 		name := item.Key.(string)
-		f := d.field(name, item.Value)
-		f.Fields = d.fields(item.Value)
-		ref.Schemas = append(ref.Schemas, schema{"schema-" + name, f})
+		f := d.field(name, item.Value, make([]string, maxNested))
+		all = append(all, schema{"schema-" + name, f})
 	}
-	return ref
+	return all
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
-func newTopic(id, name, markdown string) topic {
-	return topic{strings.Trim(notInID.ReplaceAllString(strings.ToLower(id), "-"), "-"), name, toHTML(markdown)}
+func idOf(name string) string {
+	return strings.Trim(notInID.ReplaceAllString(strings.ToLower(name), "-"), "-")
 }
 
 // operations returns the operations with a tag.
@@ -150,23 +141,23 @@ func (d document) operations(tag string) []operation {
 			}
 			o := operation{
 				topic: topic{
-					text(item.Value, "operationId"), text(item.Value, "summary"), toHTML(text(item.Value, "description")),
+					text(item.Value, "operationId"), text(item.Value, "summary"), text(item.Value, "description"),
 				},
-				Method: method, Path: path.Key.(string),
+				Method: method, Path: path.Key.(string), Deprecated: get(item.Value, "deprecated") == true,
 				Writes: method != "GET" && !strings.HasSuffix(text(item.Value, "x-permission"), ":read"),
 				Body:   d.content(get(item.Value, "requestBody")),
 			}
 			o.Irreversible = method == "DELETE" || o.ID == "cancelOrder"
 			for _, parameter := range append(slices.Clone(shared), list(get(item.Value, "parameters"))...) {
 				p := d.resolve(parameter)
-				f := d.field(text(p, "name"), get(p, "schema"))
-				f.In, f.Required, f.Text = text(p, "in"), get(p, "required") == true, toHTML(text(p, "description"))
+				f := d.field(text(p, "name"), get(p, "schema"), nil)
+				f.In, f.Required, f.Markdown = text(p, "in"), get(p, "required") == true, text(p, "description")
 				o.Parameters = append(o.Parameters, f)
 			}
 			for _, item := range mapping(get(item.Value, "responses")) {
 				resolved := d.resolve(item.Value)
 				r := response{
-					Status: item.Key.(string), Text: toHTML(text(resolved, "description")), Content: d.content(resolved),
+					Status: item.Key.(string), Markdown: text(resolved, "description"), Content: d.content(resolved),
 				}
 				for _, header := range mapping(get(resolved, "headers")) {
 					r.Headers = append(r.Headers, header.Key.(string))
@@ -177,6 +168,7 @@ func (d document) operations(tag string) []operation {
 					o.Errors = append(o.Errors, r)
 				}
 			}
+			o.Curl = o.curl(d.security(item.Value))
 			found = append(found, o)
 		}
 	}
@@ -193,15 +185,23 @@ func (d document) content(body any) *content {
 	if media == nil {
 		return nil
 	}
-	f := d.field("", get(media, "schema"))
+	f := d.field("", get(media, "schema"), nil)
 	c := &content{Fields: f.Fields, IsForm: isForm}
 	if len(c.Fields) == 0 {
 		c.Type = f.Type
 	}
-	if examples := mapping(get(media, "examples")); len(examples) > 0 {
+	if example := get(media, "example"); example != nil {
+		c.Example = indent(example, "")
+	} else if examples := mapping(get(media, "examples")); len(examples) > 0 {
 		c.Example = indent(get(d.resolve(examples[0].Value), "value"), "")
 	}
 	return c
+}
+
+// security reports whether an operation requires a key.
+func (d document) security(o any) bool {
+	own := get(o, "security")
+	return own == nil || len(list(own)) > 0
 }
 
 // indent formats a value as JSON with its keys in the order of the source.
@@ -238,18 +238,34 @@ func scalar(value any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// fields returns the properties of a schema, including those of the schemas that it extends.
-func (d document) fields(schema any) []field {
+// maxNested is how many schemas with a name are shown inside of each other.
+const maxNested = 4
+
+// fields returns the properties of an object, or of the objects in a list, including those of the schemas that it
+// extends. within are the schemas that contain it: one that contains itself is shown once.
+func (d document) fields(schema any, within []string) []field {
+	if name, named := strings.CutPrefix(text(schema, "$ref"), "#/components/schemas/"); named {
+		if len(within) >= maxNested || slices.Contains(within, name) {
+			return nil
+		}
+		within = append(slices.Clip(within), name)
+	}
 	resolved := d.resolve(schema)
-	if items := get(resolved, "items"); items != nil && get(items, "$ref") == nil {
-		return d.fields(items)
+	if items := get(resolved, "items"); items != nil {
+		return d.fields(items, within)
 	}
 	var all []field
 	for _, part := range list(get(resolved, "allOf")) {
-		all = append(all, d.fields(part)...)
+		if len(within) == maxNested && text(part, "$ref") != "" {
+			part = d.resolve(part) // the page of objects shows what an object extends
+		}
+		all = append(all, d.fields(part, within)...)
+	}
+	if branches := d.objects(resolved); len(branches) == 1 {
+		all = append(all, d.fields(branches[0], within)...)
 	}
 	for _, property := range mapping(get(resolved, "properties")) {
-		f := d.field(property.Key.(string), property.Value)
+		f := d.field(property.Key.(string), property.Value, within)
 		if i := slices.IndexFunc(all, func(other field) bool { return other.Name == f.Name }); i >= 0 {
 			all[i] = f
 		} else {
@@ -262,22 +278,30 @@ func (d document) fields(schema any) []field {
 	return all
 }
 
-// field describes a schema. Fields of a schema with a name are shown only there.
-func (d document) field(name string, schema any) field {
-	f := field{Name: name, Type: d.typeOf(schema), Rules: rules(schema), Text: toHTML(text(schema, "description"))}
-	if get(schema, "$ref") == nil && get(schema, "allOf") == nil {
-		f.Fields = d.fields(schema)
+// objects returns the alternatives of a schema that are not null.
+func (d document) objects(schema any) (branches []any) {
+	for _, branch := range append(list(get(schema, "anyOf")), list(get(schema, "oneOf"))...) {
+		if text(branch, "type") != "null" {
+			branches = append(branches, branch)
+		}
 	}
+	return branches
+}
+
+// field describes a schema with the fields of objects in it.
+func (d document) field(name string, schema any, within []string) field {
+	f := field{Name: name, Type: d.typeOf(schema), Rules: rules(schema), Markdown: text(schema, "description")}
+	f.Fields, f.Named = d.fields(schema, within), strings.Contains(string(f.Type), "<a ")
 	return f
 }
 
 func (d document) typeOf(schema any) template.HTML {
 	if name, named := strings.CutPrefix(text(schema, "$ref"), "#/components/schemas/"); named {
 		name = template.HTMLEscapeString(name)
-		return template.HTML(`<a href="#schema-` + name + `">` + name + `</a>`)
+		return template.HTML(`<a href="/docs/api/objects#schema-` + name + `">` + name + `</a>`)
 	}
 	var names []string
-	for _, part := range append(list(get(schema, "allOf")), list(get(schema, "anyOf"))...) {
+	for _, part := range slices.Concat(list(get(schema, "allOf")), list(get(schema, "anyOf")), list(get(schema, "oneOf"))) {
 		names = append(names, string(d.typeOf(part)))
 	}
 	for _, name := range append(list(get(schema, "type")), get(schema, "type")) {
@@ -364,7 +388,9 @@ func text(value any, key string) string {
 	return s
 }
 
-var markdown = goldmark.New(goldmark.WithExtensions(extension.Table))
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+)
 
 // toHTML converts Markdown. Goldmark leaves out HTML in the source.
 func toHTML(source string) template.HTML {

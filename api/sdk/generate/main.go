@@ -3,7 +3,8 @@
 //	go run ./api/sdk/generate
 //
 // The generated files have the types and one method for each operation. What all operations share, such as retries, is
-// written by hand beside them.
+// written by hand beside them. The documentation has copies of the guides of the SDKs, because a program cannot embed
+// files of another module.
 package main
 
 import (
@@ -42,6 +43,15 @@ func run(contract, folder string) error {
 			return fmt.Errorf("generate %s: %w", file.path, err)
 		}
 		if err := os.WriteFile(filepath.Join(folder, file.path), content, 0o644); err != nil {
+			return err
+		}
+	}
+	for _, language := range []string{"go", "typescript", "python"} {
+		guide, err := os.ReadFile(filepath.Join(filepath.Dir(contract), "sdk", language, "README.md"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "../docs/guides", language+".md"), guide, 0o644); err != nil {
 			return err
 		}
 	}
