@@ -211,8 +211,10 @@ func TestRoutesMatchTheDocument(t *testing.T) {
 	for _, r := range s.routes() {
 		routes[r.method+" "+r.pattern] = string(r.permission)
 	}
-	delete(routes, "GET /docs/*") // the files of the page
-	delete(routes, "POST /mcp")   // another protocol
+	for _, path := range []string{"/docs/*", "/docs.md", "/llms.txt"} { // other pages and forms of /docs
+		delete(routes, "GET "+path)
+	}
+	delete(routes, "POST /mcp") // another protocol
 
 	documented := map[string]string{}
 	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {

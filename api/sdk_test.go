@@ -129,6 +129,21 @@ func TestAGeneratedSDKInTypeScript(t *testing.T) {
 	s.faults(t, node, "faults.js")
 }
 
+// TestTheStartGuideRuns runs the commands of the first page of the documentation. Its other samples are those of the
+// tours.
+func TestTheStartGuideRuns(t *testing.T) {
+	t.Parallel()
+	mustInterpreter(t, "curl", "curl", "--version", "--disable")
+	s := newSDKTest(t)
+	export, commands, _ := strings.Cut(mustBlocks(t, "docs/guides/start.md", "sh"), "\n")
+	if !strings.HasPrefix(export, "export STOREROOM_URL=") {
+		t.Errorf("the guide begins with %s", export)
+	}
+	s.environment = append(s.environment, "STOREROOM_URL="+s.url, "STOREROOM_KEY="+s.key)
+	s.run(t, "sh", "-euc", commands)
+	s.checkTour(t)
+}
+
 // mustInterpreter returns the first of two programs that a script accepts.
 func mustInterpreter(t *testing.T, first, second, script, option string) string {
 	t.Helper()
@@ -201,6 +216,11 @@ func (s sdkTest) tour(t *testing.T, name string, arguments ...string) {
 	defer later.Close()
 	s.environment = append(s.environment, "STOREROOM_URL="+later.URL, "STOREROOM_KEY="+s.key)
 	s.run(t, name, arguments...)
+	s.checkTour(t)
+}
+
+func (s sdkTest) checkTour(t *testing.T) {
+	t.Helper()
 	product := mustData(t, s.try(t, call{path: "/api/products/sku/TOUR-1", wantStatus: 200}))
 	order := mustData(t, s.try(t, call{path: "/api/orders/T-1", wantStatus: 200}))
 	if product["name"] != "Blue enamel mug" || product["price"] != "12.50" || order["refunded_total"] != "12.50" {

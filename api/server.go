@@ -88,8 +88,8 @@ type Server struct {
 	mcp   http.Handler   // see newMCP
 	pages *pages.Handler // nil if disabled
 
-	mediaURL string      // of all pictures
-	document func() file // openapi.yaml as JSON
+	mediaURL string                 // of all pictures
+	document func() file            // openapi.yaml as JSON
 	docsSite func() map[string]file // by path
 
 	limits bounds

@@ -127,7 +127,7 @@ func TestRouteDeadlines(t *testing.T) {
 			want = 120 * time.Second
 		case strings.HasPrefix(r.pattern, "/api/reports/"), strings.HasSuffix(r.pattern, "/bulk"), r.pattern == "/api/usage":
 			want = 25 * time.Second
-		case r.pattern == "/api/products/changes", r.pattern == "/api/plans/{id}/apply", r.pattern == "/api/plans/{id}/undo":
+		case r.pattern == mcpPath, r.pattern == "/api/products/changes", r.pattern == "/api/plans/{id}/apply", r.pattern == "/api/plans/{id}/undo":
 			want = 25 * time.Second
 		case strings.HasSuffix(r.pattern, "/images"), strings.HasSuffix(r.pattern, "/images/file"):
 			want = 75 * time.Second

@@ -1,37 +1,112 @@
-// Filters the sidebar, and sends the requests of the forms. An API key stays only in the memory of the page.
+// Searches, copies samples, and sends the requests of the forms. An API key stays only in the memory of the page.
 "use strict";
 
 const search = document.getElementById("search");
 const found = document.getElementById("found");
-const entries = [...document.querySelectorAll("#contents li")].map((item) => {
-  const section = document.getElementById(item.firstElementChild.hash.slice(1));
-  return { item, text: section.textContent.toLowerCase() };
-});
+const results = document.getElementById("results");
+const nav = document.querySelector("#contents nav");
+let sections; // of all pages, after the first search
 
-search.addEventListener("input", () => {
+async function load() {
+  sections ??= fetch("/docs/search.json").then(async (response) => {
+    const entries = await response.json();
+    return entries.map((entry) => ({
+      ...entry, name: entry.title.toLowerCase(), all: `${entry.title} ${entry.page} ${entry.text}`.toLowerCase(),
+    }));
+  });
+  return sections;
+}
+
+search.addEventListener("focus", () => load().catch(() => (sections = undefined)));
+
+search.addEventListener("input", async () => {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let count = 0;
-  for (const { item, text } of entries) {
-    item.hidden = !words.every((word) => text.includes(word));
-    if (!item.hidden) count++;
+  let matches = [];
+  if (words.length > 0) {
+    try {
+      matches = (await load()).filter(({ all }) => words.every((word) => all.includes(word)));
+    } catch (error) {
+      sections = undefined;
+      found.textContent = `The search failed: ${error.message}`;
+      return;
+    }
+    // Those with a word in their title come first.
+    const weight = ({ name }) => words.filter((word) => name.includes(word)).length;
+    matches.sort((a, b) => weight(b) - weight(a));
   }
-  for (const section of document.querySelectorAll("#contents section")) {
-    section.hidden = !section.querySelector("li:not([hidden])");
-  }
-  found.textContent = words.length === 0 ? "" : count === 1 ? "1 result" : `${count} results`;
+  if (words.join() !== search.value.toLowerCase().split(/\s+/).filter(Boolean).join()) return; // typed meanwhile
+  nav.hidden = words.length > 0;
+  results.hidden = words.length === 0;
+  results.replaceChildren(...matches.slice(0, 50).map(({ title, page, url }) => {
+    const item = document.createElement("li");
+    const link = document.createElement("a");
+    const place = document.createElement("span");
+    link.href = url;
+    link.textContent = title;
+    place.textContent = page === title ? "" : page;
+    link.append(place);
+    item.append(link);
+    return item;
+  }));
+  found.textContent = words.length === 0 ? "" : matches.length === 1 ? "1 result" : `${matches.length} results`;
 });
 
 // Enter opens the first result.
 search.form.addEventListener("submit", (event) => {
   event.preventDefault();
-  document.querySelector("#contents li:not([hidden]) a")?.click();
+  results.querySelector("a")?.click();
+});
+
+addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select, dialog")) return;
+  event.preventDefault();
+  const contents = document.getElementById("contents");
+  if (!search.checkVisibility()) contents.showPopover();
+  search.focus();
+  search.select();
 });
 
 // On a phone the contents are a popover.
-document.querySelector("#contents nav").addEventListener("click", (event) => {
+document.getElementById("contents").addEventListener("click", (event) => {
   const contents = document.getElementById("contents");
   if (event.target.closest("a") && contents.matches(":popover-open")) contents.hidePopover();
 });
+
+// Links of earlier releases lead to operations of one page, which is now the list of them.
+if (location.pathname === "/docs" && location.hash !== "") {
+  document.querySelector(`#main .index li[id="${CSS.escape(location.hash.slice(1))}"] a`)?.click();
+}
+
+for (const block of document.querySelectorAll("main pre:not(.answer, .try pre)")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(block.innerText);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not copied";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  const frame = document.createElement("div");
+  frame.className = "code";
+  block.replaceWith(frame);
+  frame.append(block, button);
+}
+
+// All samples of a page show the same language.
+for (const sample of document.querySelectorAll(".samples details")) {
+  sample.addEventListener("toggle", () => {
+    if (!sample.open) return;
+    for (const other of document.querySelectorAll(`.samples details[data-language="${sample.dataset.language}"]`)) {
+      other.open = true;
+    }
+  });
+}
 
 // All forms use the same key.
 addEventListener("input", (event) => {
@@ -45,18 +120,23 @@ addEventListener("submit", async (event) => {
   event.preventDefault();
   const status = form.querySelector("[role=status]");
   const answer = form.querySelector(".answer");
+  const [sent, headers] = [form.querySelector(".sent"), form.querySelector(".headers")];
   const button = form.querySelector("button");
-  answer.hidden = true;
+  answer.hidden = sent.hidden = headers.hidden = true;
   if (form.dataset.confirm && !(await confirmed(form))) {
     status.textContent = "Not sent";
     return;
   }
   button.disabled = true;
   status.textContent = "Sending …";
+  sent.querySelector("pre").textContent = curl(...request(form));
+  sent.hidden = false;
   try {
     const started = performance.now();
     const response = await fetch(...request(form));
     const text = await response.text();
+    headers.querySelector("pre").textContent = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+    headers.hidden = false;
     status.textContent = `${response.status} after ${Math.round(performance.now() - started)} ms`;
     answer.textContent = readable(response.headers.get("Content-Type") ?? "", text);
     answer.hidden = answer.textContent === "";
@@ -97,6 +177,17 @@ function request(form) {
   const body = form.elements.body?.value;
   if (body !== undefined) headers.set("Content-Type", "application/json");
   return [filled + (query.size > 0 ? `?${query}` : ""), { method, headers, body, credentials: "omit", cache: "no-store" }];
+}
+
+// curl returns the command that sends a request, with the key in a variable.
+function curl(path, { method, headers, body }) {
+  const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+  const lines = [`curl -sS -X ${method} ${quoted(new URL(path, location).href)}`];
+  for (const [name, value] of headers) {
+    lines.push(name === "authorization" ? '-H "Authorization: Bearer $KEY"' : `-H ${quoted(`${name}: ${value}`)}`);
+  }
+  if (body !== undefined) lines.push(`-d ${quoted(body)}`);
+  return lines.join(" \\\n  ");
 }
 
 // readable returns the beginning of a body as text.

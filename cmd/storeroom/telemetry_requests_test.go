@@ -68,6 +68,8 @@ var budgets = []struct {
 	{"GET /openapi.json", testRequest{path: "/openapi.json", key: "-", want: 200}, 0, 0},
 	{"GET /docs", testRequest{path: "/docs", key: "-", want: 200}, 0, 0},
 	{"GET /docs/*", testRequest{path: "/docs/" + mark, key: "-", want: 404}, 0, 0},
+	{"GET /docs.md", testRequest{path: "/docs.md", key: "-", want: 200}, 0, 0},
+	{"GET /llms.txt", testRequest{path: "/llms.txt", key: "-", want: 200}, 0, 0},
 	{"GET /media/{name}", testRequest{path: "/media/" + mark, key: "-", want: 404}, 0, 0},
 	{"GET /api/me", testRequest{path: "/api/me", want: 200}, 1, 2},
 	{"GET /api/usage", testRequest{path: "/api/usage?group_by=hour&key_id=1", want: 200}, 1, 6},

@@ -15,41 +15,67 @@ func TestDocsPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.newTab(t)
-	b.mustOpen("/docs#createOrder")
+	b.mustOpen("/docs/api/orders#createOrder")
 	b.isLarge = true
 	b.checkViewports("docs")
 	b.isLarge, b.part = false, "#createOrder"
 	evaluate[bool](b, `document.querySelectorAll("#createOrder details").forEach(d => d.open = true) ?? true`)
 	b.checkViewports("docs-open")
+	b.mustOpen("/docs/api/products")
 	b.part = "dialog"
 	evaluate[bool](b, `(document.getElementById("deleteProduct.id").value = "17") &&
 		(document.querySelector("#deleteProduct form").requestSubmit() ?? true)`)
 	b.checkViewports("docs-confirm")
 }
 
-func TestDocsSearchByKeyboard(t *testing.T) {
+func TestDocsGuide(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.newTab(t)
 	b.mustOpen("/docs")
-	shown := func() []string {
-		return evaluate[[]string](b, `[...document.querySelectorAll("#contents li a")].filter(a => a.checkVisibility()).map(a => a.innerText)`)
+	b.isLarge = true
+	b.checkViewports("docs-start")
+
+	// A language that is selected for one sample is selected for all, and the others are closed.
+	evaluate[bool](b, `(document.querySelectorAll('.samples [data-language="python"] summary')[1].click() ?? true)`)
+	b.waitFor(`[...document.querySelectorAll(".samples details")].every(d => d.open === (d.dataset.language === "python") ||
+		!d.parentElement.querySelector('[data-language="sh"]'))`)
+	if copies := evaluate[int](b, `document.querySelectorAll(".code .copy").length`); copies < 20 {
+		t.Errorf("%d samples can be copied", copies)
 	}
-	all := len(shown())
-	b.tabTo("Search")
+
+	// Links of earlier releases to operations still lead there.
+	b.mustOpen("/docs#createOrder")
+	b.waitFor(`location.pathname === "/docs/api/orders" && location.hash === "#createOrder"`)
+}
+
+func TestDocsSearchByKeyboard(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.mustOpen("/docs/limits")
+	shown := func() []string {
+		return evaluate[[]string](b, `[...document.querySelectorAll("#results li a")].map(a => a.innerText)`)
+	}
+	b.keys("/")
+	if got := b.focus(); got != "Search" {
+		t.Errorf("the slash focuses %q", got)
+	}
 	b.keys("idempotency-key refund")
+	b.waitFor(`/ result/.test(document.getElementById("found").textContent)`)
 	if got := strings.Join(shown(), ","); !strings.Contains(got, "Create a refund") || strings.Contains(got, "List products") {
 		t.Errorf("the search shows %s, want the refund and no list", got)
 	}
 	b.keys(kb.Enter)
-	b.waitFor(`document.querySelector(":target")?.textContent.toLowerCase().includes("refund")`)
-	evaluate[bool](b, `document.getElementById("search").select() ?? true`)
+	b.waitFor(`location.pathname !== "/docs/limits" && document.querySelector("main").textContent.toLowerCase().includes("refund")`)
+	b.keys("/")
 	b.keys("zeppelin")
-	b.wantText("0 results")
+	b.waitFor(`document.getElementById("found").textContent === "0 results"`)
 	evaluate[bool](b, `document.getElementById("search").select() ?? true`)
 	b.keys(kb.Backspace)
-	if got := len(shown()); got != all {
-		t.Errorf("without a word the sidebar shows %d entries, want %d", got, all)
+	b.waitFor(`document.getElementById("found").textContent === "" && !document.querySelector("#contents nav").hidden`)
+	if got := shown(); len(got) != 0 {
+		t.Errorf("without a word the results are %v", got)
 	}
 }
 
@@ -58,7 +84,6 @@ func TestDocsSendRequests(t *testing.T) {
 	s := newSite(t)
 	_, key := s.mustKey(t, "till") // has only products:read
 	b := s.newTab(t)
-	b.mustOpen("/docs")
 	send := func(operation, want string, values map[string]string) {
 		t.Helper()
 		evaluate[bool](b, `(document.querySelector("#`+operation+` .try").open = true)`)
@@ -73,10 +98,21 @@ func TestDocsSendRequests(t *testing.T) {
 			t.Errorf("%s: %s, want %q", operation, got, want)
 		}
 	}
+	b.mustOpen("/docs/api/products")
 	send("listProducts", "MISSING_API_KEY", nil)
 	send("listProducts", `"per_page": 7`, map[string]string{"key": key, "per_page": "7"})
 	send("showProduct", "NOT_FOUND", map[string]string{"id": "1"}) // with the same key
-	send("createOrder", "INSUFFICIENT_PERMISSIONS", nil)
+	content := func(selector string) string {
+		return evaluate[string](b, `document.querySelector("`+selector+`").textContent`)
+	}
+	if got := content("#showProduct .sent pre"); !strings.Contains(got, "/api/products/1'") ||
+		!strings.Contains(got, `-H "Authorization: Bearer $KEY"`) || strings.Contains(got, key) {
+		t.Errorf("the request as curl is %s", got)
+	}
+	if got := content("#showProduct .headers pre"); !strings.Contains(got, "x-ratelimit-remaining: ") {
+		t.Errorf("the headers are %s", got)
+	}
+	send("createProduct", "INSUFFICIENT_PERMISSIONS", nil)
 
 	// A request that cannot be undone is sent only after a confirmation.
 	evaluate[bool](b, `(document.querySelector("#deleteProduct .try").open = true)`)
@@ -106,14 +142,17 @@ func TestDocsWithoutScript(t *testing.T) {
 	b.do(
 		call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}),
 		chromedp.EmulateViewport(360, 740))
-	b.mustOpen("/docs")
-	b.wantText("Storeroom API", "Create an order", "NewOrder", "Idempotency-Key")
+	b.mustOpen("/docs/api/orders")
+	b.wantText("Orders, refunds and cancellations.", "Create an order", "Idempotency-Key", "placed_at")
 	if b.visible("#search") || b.visible(".try") || b.visible("#contents a") {
-		t.Error("the page shows the search, a form or the open contents")
+		t.Error("the page shows the search, a form, a button or the open contents")
 	}
 	b.tabTo("Contents")
 	b.enter()
-	b.tabTo("Rate limits")
+	b.tabTo("Limits")
 	b.enter()
-	b.waitFor(`location.hash === "#about-rate-limits"`)
+	b.waitFor(`location.pathname === "/docs/limits"`)
+	b.wantText("Rate limits", "sliding window of 60 seconds")
+	b.mustOpen("/docs")
+	b.wantText("Get started", "curl", "TypeScript")
 }

@@ -1526,6 +1526,23 @@ type ImportSettings struct {
 	Refunds Optional[ImportSettingsRefunds] `json:"refunds,omitzero"`
 	// Whether prices of a plain spreadsheet include tax.
 	TaxIncluded Optional[ImportSettingsTaxIncluded] `json:"tax_included,omitzero"`
+	// How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`.
+	Charset Optional[ImportSettingsCharset] `json:"charset,omitzero"`
+	// What to do with rows that differ and have the same SKU. `derive` adds the options or the name; `last` takes
+	// the values of the last row.
+	RepeatedSKU Optional[ImportSettingsRepeatedSKU] `json:"repeated_sku,omitzero"`
+	// What to do with amounts of more than two decimals.
+	Rounding Optional[ImportSettingsRounding] `json:"rounding,omitzero"`
+	// What a column of costs of goods in a spreadsheet of orders is of.
+	Cost Optional[ImportSettingsCost] `json:"cost,omitzero"`
+	// What discounts between 0 and 1 in a spreadsheet of orders are.
+	Discount Optional[ImportSettingsDiscount] `json:"discount,omitzero"`
+	// What a tax that is equal in all rows of an order of a spreadsheet is of.
+	Tax Optional[ImportSettingsTax] `json:"tax,omitzero"`
+	// What a total without a price in a spreadsheet of orders is.
+	Total Optional[ImportSettingsTotal] `json:"total,omitzero"`
+	// What statuses of orders mean, by the status in lower case: `{"on hold": "unpaid"}`.
+	Statuses map[string]ImportSettingsStatusesValue `json:"statuses,omitzero"`
 	// Whether to restore leading zeros of barcodes that Excel removed.
 	RestoreZeros Optional[bool] `json:"restore_zeros,omitzero"`
 }
@@ -1576,6 +1593,97 @@ const (
 	ImportSettingsTaxIncludedNo  ImportSettingsTaxIncluded = "no"
 )
 
+// ImportSettingsCharset: How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`.
+type ImportSettingsCharset string
+
+// The values of ImportSettingsCharset. A later release can add some.
+const (
+	ImportSettingsCharsetWindows1252 ImportSettingsCharset = "windows-1252"
+	ImportSettingsCharsetWindows1250 ImportSettingsCharset = "windows-1250"
+	ImportSettingsCharsetWindows1251 ImportSettingsCharset = "windows-1251"
+	ImportSettingsCharsetWindows1253 ImportSettingsCharset = "windows-1253"
+	ImportSettingsCharsetWindows1254 ImportSettingsCharset = "windows-1254"
+	ImportSettingsCharsetWindows1257 ImportSettingsCharset = "windows-1257"
+	ImportSettingsCharsetShiftJis    ImportSettingsCharset = "shift_jis"
+	ImportSettingsCharsetEucJp       ImportSettingsCharset = "euc-jp"
+	ImportSettingsCharsetGbk         ImportSettingsCharset = "gbk"
+	ImportSettingsCharsetBig5        ImportSettingsCharset = "big5"
+	ImportSettingsCharsetEucKr       ImportSettingsCharset = "euc-kr"
+	ImportSettingsCharsetKoi8R       ImportSettingsCharset = "koi8-r"
+	ImportSettingsCharsetIso88592    ImportSettingsCharset = "iso-8859-2"
+	ImportSettingsCharsetIso88595    ImportSettingsCharset = "iso-8859-5"
+	ImportSettingsCharsetIso88597    ImportSettingsCharset = "iso-8859-7"
+	ImportSettingsCharsetMacintosh   ImportSettingsCharset = "macintosh"
+)
+
+// ImportSettingsRepeatedSKU: What to do with rows that differ and have the same SKU. `derive` adds the options
+// or the name; `last` takes the values of the last row.
+type ImportSettingsRepeatedSKU string
+
+// The values of ImportSettingsRepeatedSKU. A later release can add some.
+const (
+	ImportSettingsRepeatedSKUDerive ImportSettingsRepeatedSKU = "derive"
+	ImportSettingsRepeatedSKULast   ImportSettingsRepeatedSKU = "last"
+	ImportSettingsRepeatedSKURefuse ImportSettingsRepeatedSKU = "refuse"
+)
+
+// ImportSettingsRounding: What to do with amounts of more than two decimals.
+type ImportSettingsRounding string
+
+// The values of ImportSettingsRounding. A later release can add some.
+const (
+	ImportSettingsRoundingRound  ImportSettingsRounding = "round"
+	ImportSettingsRoundingRefuse ImportSettingsRounding = "refuse"
+)
+
+// ImportSettingsCost: What a column of costs of goods in a spreadsheet of orders is of.
+type ImportSettingsCost string
+
+// The values of ImportSettingsCost. A later release can add some.
+const (
+	ImportSettingsCostUnit ImportSettingsCost = "unit"
+	ImportSettingsCostLine ImportSettingsCost = "line"
+)
+
+// ImportSettingsDiscount: What discounts between 0 and 1 in a spreadsheet of orders are.
+type ImportSettingsDiscount string
+
+// The values of ImportSettingsDiscount. A later release can add some.
+const (
+	ImportSettingsDiscountAmount  ImportSettingsDiscount = "amount"
+	ImportSettingsDiscountPercent ImportSettingsDiscount = "percent"
+)
+
+// ImportSettingsTax: What a tax that is equal in all rows of an order of a spreadsheet is of.
+type ImportSettingsTax string
+
+// The values of ImportSettingsTax. A later release can add some.
+const (
+	ImportSettingsTaxOrder ImportSettingsTax = "order"
+	ImportSettingsTaxRow   ImportSettingsTax = "row"
+)
+
+// ImportSettingsTotal: What a total without a price in a spreadsheet of orders is.
+type ImportSettingsTotal string
+
+// The values of ImportSettingsTotal. A later release can add some.
+const (
+	ImportSettingsTotalBeforeDiscount ImportSettingsTotal = "before_discount"
+	ImportSettingsTotalAfterDiscount  ImportSettingsTotal = "after_discount"
+)
+
+// ImportSettingsStatusesValue is described by its fields.
+type ImportSettingsStatusesValue string
+
+// The values of ImportSettingsStatusesValue. A later release can add some.
+const (
+	ImportSettingsStatusesValueSale      ImportSettingsStatusesValue = "sale"
+	ImportSettingsStatusesValueUnpaid    ImportSettingsStatusesValue = "unpaid"
+	ImportSettingsStatusesValueRefunded  ImportSettingsStatusesValue = "refunded"
+	ImportSettingsStatusesValueIgnored   ImportSettingsStatusesValue = "ignored"
+	ImportSettingsStatusesValueCancelled ImportSettingsStatusesValue = "cancelled"
+)
+
 // Import: An import.
 type Import struct {
 	ID int64 `json:"id"`
@@ -1593,8 +1701,8 @@ type Import struct {
 	Failure  *string        `json:"failure"`
 	Files    []ImportFile   `json:"files"`
 	Settings ImportSettings `json:"settings"`
-	// The names of the settings that come from the last applied import of files with the same columns: `mapping`.
-	// Empty after settings were changed.
+	// The names of the settings that come from the last applied import of files with the same columns, such as
+	// `mapping` and `decimal`, without those that were changed since.
 	Remembered []string `json:"remembered"`
 	// The questions that settings must answer before the plan can be computed.
 	Questions []ImportQuestion `json:"questions"`
@@ -1627,6 +1735,19 @@ type ImportFile struct {
 	Examples map[string][]string `json:"examples"`
 	// Why the file or the sheet is not read.
 	Problem *string `json:"problem"`
+	// The settings that answer a question about the file, and are remembered for files with the same columns.
+	Answered []string `json:"answered"`
+	// The amounts with more than two decimals, which are refused unless the setting `rounding` is `round`.
+	Rounding *ImportFileRounding `json:"rounding"`
+}
+
+// ImportFileRounding: The amounts with more than two decimals, which are refused unless the setting `rounding`
+// is `round`.
+type ImportFileRounding struct {
+	Count    int64    `json:"count"`
+	Examples []string `json:"examples"`
+	// What rounding adds to their sum.
+	Change string `json:"change"`
 }
 
 // ImportQuestion is described by its fields.
@@ -1638,6 +1759,10 @@ type ImportQuestion struct {
 	Examples []string `json:"examples"`
 	// The values of the setting.
 	Choices []string `json:"choices"`
+	// What values or rows of the file are with each choice: `{"yes": ["1001: revenue 10.00, tax 1.90"]}`.
+	Readings map[string][]string `json:"readings"`
+	// What a mapping lacks, or must not have.
+	Reason *string `json:"reason"`
 }
 
 // ImportCountsValue is described by its fields.
@@ -1697,6 +1822,23 @@ type ImportSettingsChanges struct {
 	Refunds Optional[ImportSettingsRefunds] `json:"refunds,omitzero"`
 	// Whether prices of a plain spreadsheet include tax.
 	TaxIncluded Optional[ImportSettingsTaxIncluded] `json:"tax_included,omitzero"`
+	// How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`.
+	Charset Optional[ImportSettingsCharset] `json:"charset,omitzero"`
+	// What to do with rows that differ and have the same SKU. `derive` adds the options or the name; `last` takes
+	// the values of the last row.
+	RepeatedSKU Optional[ImportSettingsRepeatedSKU] `json:"repeated_sku,omitzero"`
+	// What to do with amounts of more than two decimals.
+	Rounding Optional[ImportSettingsRounding] `json:"rounding,omitzero"`
+	// What a column of costs of goods in a spreadsheet of orders is of.
+	Cost Optional[ImportSettingsCost] `json:"cost,omitzero"`
+	// What discounts between 0 and 1 in a spreadsheet of orders are.
+	Discount Optional[ImportSettingsDiscount] `json:"discount,omitzero"`
+	// What a tax that is equal in all rows of an order of a spreadsheet is of.
+	Tax Optional[ImportSettingsTax] `json:"tax,omitzero"`
+	// What a total without a price in a spreadsheet of orders is.
+	Total Optional[ImportSettingsTotal] `json:"total,omitzero"`
+	// What statuses of orders mean, by the status in lower case: `{"on hold": "unpaid"}`.
+	Statuses Optional[map[string]ImportSettingsStatusesValue] `json:"statuses,omitzero"`
 	// Whether to restore leading zeros of barcodes that Excel removed.
 	RestoreZeros Optional[bool] `json:"restore_zeros,omitzero"`
 }
@@ -3190,10 +3332,13 @@ func (c *Client) ShowProductBySKU(ctx context.Context, sku string, options ...Re
 	return sendForData[*Product](ctx, c, request{method: "GET", path: makePath("/api/products/sku/%s", sku), repeatable: true}, options)
 }
 
-// AddImage: Add an image to a product.
+// AddImage: Add an image to a product, as a file or a URL.
 //
-// Adds an image after the other images of the product: a file, or the URL of a file on another server, which is
-// stored and never fetched. A product can have 20 images.
+// Adds an image after the other images of the product: the URL of a file on another server, which is stored and
+// never fetched, or a file, as in `addImageFile`. A product can have 20 images.
+//
+// Deprecated: generated clients cannot express both content types in one operation. It stays as it is. Upload a
+// file with `POST /api/products/{id}/images/file`, and set URLs with `images` of `POST /api/products/bulk`.
 func (c *Client) AddImage(ctx context.Context, id int64, body NewImage, options ...RequestOption) (*Image, error) {
 	return sendForData[*Image](ctx, c, request{method: "POST", path: makePath("/api/products/%s/images", id), body: body, keyed: true}, options)
 }

@@ -1432,6 +1432,24 @@ class ImportSettings(TypedDict):
     """What to do with refunds without an order. `attach` finds an earlier order of the same item."""
     tax_included: NotRequired[ImportSettingsTaxIncluded]
     """Whether prices of a plain spreadsheet include tax."""
+    charset: NotRequired[ImportSettingsCharset]
+    """How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`."""
+    repeated_sku: NotRequired[ImportSettingsRepeatedSKU]
+    """What to do with rows that differ and have the same SKU. `derive` adds the options or the name;
+    `last` takes the values of the last row.
+    """
+    rounding: NotRequired[ImportSettingsRounding]
+    """What to do with amounts of more than two decimals."""
+    cost: NotRequired[ImportSettingsCost]
+    """What a column of costs of goods in a spreadsheet of orders is of."""
+    discount: NotRequired[ImportSettingsDiscount]
+    """What discounts between 0 and 1 in a spreadsheet of orders are."""
+    tax: NotRequired[ImportSettingsTax]
+    """What a tax that is equal in all rows of an order of a spreadsheet is of."""
+    total: NotRequired[ImportSettingsTotal]
+    """What a total without a price in a spreadsheet of orders is."""
+    statuses: NotRequired[dict[str, ImportSettingsStatusesValue]]
+    """What statuses of orders mean, by the status in lower case: `{"on hold": "unpaid"}`."""
     restore_zeros: NotRequired[bool]
     """Whether to restore leading zeros of barcodes that Excel removed."""
 
@@ -1455,6 +1473,38 @@ ImportSettingsRefunds = Literal["attach", "leave_out"] | str
 # A later release can add values.
 ImportSettingsTaxIncluded = Literal["yes", "no"] | str
 
+# How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`.
+# A later release can add values.
+ImportSettingsCharset = Literal["windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254", "windows-1257", "shift_jis", "euc-jp", "gbk", "big5", "euc-kr", "koi8-r", "iso-8859-2", "iso-8859-5", "iso-8859-7", "macintosh"] | str
+
+# What to do with rows that differ and have the same SKU. `derive` adds the options or the name;
+# `last` takes the values of the last row.
+# A later release can add values.
+ImportSettingsRepeatedSKU = Literal["derive", "last", "refuse"] | str
+
+# What to do with amounts of more than two decimals.
+# A later release can add values.
+ImportSettingsRounding = Literal["round", "refuse"] | str
+
+# What a column of costs of goods in a spreadsheet of orders is of.
+# A later release can add values.
+ImportSettingsCost = Literal["unit", "line"] | str
+
+# What discounts between 0 and 1 in a spreadsheet of orders are.
+# A later release can add values.
+ImportSettingsDiscount = Literal["amount", "percent"] | str
+
+# What a tax that is equal in all rows of an order of a spreadsheet is of.
+# A later release can add values.
+ImportSettingsTax = Literal["order", "row"] | str
+
+# What a total without a price in a spreadsheet of orders is.
+# A later release can add values.
+ImportSettingsTotal = Literal["before_discount", "after_discount"] | str
+
+# A later release can add values.
+ImportSettingsStatusesValue = Literal["sale", "unpaid", "refunded", "ignored", "cancelled"] | str
+
 
 class Import(Object):
     """An import."""
@@ -1474,8 +1524,8 @@ class Import(Object):
     files: list[ImportFile]
     settings: ImportSettings
     remembered: list[str]
-    """The names of the settings that come from the last applied import of files with the same columns:
-    `mapping`. Empty after settings were changed.
+    """The names of the settings that come from the last applied import of files with the same columns,
+    such as `mapping` and `decimal`, without those that were changed since.
     """
     questions: list[ImportQuestion]
     """The questions that settings must answer before the plan can be computed."""
@@ -1510,6 +1560,21 @@ class ImportFile(Object):
     """Values by column."""
     problem: str | None = None
     """Why the file or the sheet is not read."""
+    answered: list[str] | None = None
+    """The settings that answer a question about the file, and are remembered for files with the same
+    columns.
+    """
+    rounding: ImportFileRounding | None = None
+    """The amounts with more than two decimals, which are refused unless the setting `rounding` is `round`."""
+    _classes = {"rounding": "ImportFileRounding"}
+
+
+class ImportFileRounding(Object):
+    """The amounts with more than two decimals, which are refused unless the setting `rounding` is `round`."""
+    count: int
+    examples: list[str]
+    change: str
+    """What rounding adds to their sum."""
 
 
 class ImportQuestion(Object):
@@ -1521,6 +1586,10 @@ class ImportQuestion(Object):
     examples: list[str] | None = None
     choices: list[str] | None = None
     """The values of the setting."""
+    readings: dict[str, list[str]] | None = None
+    """What values or rows of the file are with each choice: `{"yes": ["1001: revenue 10.00, tax 1.90"]}`."""
+    reason: str | None = None
+    """What a mapping lacks, or must not have."""
 
 
 class ImportCountsValue(Object):
@@ -1581,6 +1650,24 @@ class ImportSettingsChanges(TypedDict):
     """What to do with refunds without an order. `attach` finds an earlier order of the same item."""
     tax_included: NotRequired[ImportSettingsTaxIncluded | None]
     """Whether prices of a plain spreadsheet include tax."""
+    charset: NotRequired[ImportSettingsCharset | None]
+    """How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`."""
+    repeated_sku: NotRequired[ImportSettingsRepeatedSKU | None]
+    """What to do with rows that differ and have the same SKU. `derive` adds the options or the name;
+    `last` takes the values of the last row.
+    """
+    rounding: NotRequired[ImportSettingsRounding | None]
+    """What to do with amounts of more than two decimals."""
+    cost: NotRequired[ImportSettingsCost | None]
+    """What a column of costs of goods in a spreadsheet of orders is of."""
+    discount: NotRequired[ImportSettingsDiscount | None]
+    """What discounts between 0 and 1 in a spreadsheet of orders are."""
+    tax: NotRequired[ImportSettingsTax | None]
+    """What a tax that is equal in all rows of an order of a spreadsheet is of."""
+    total: NotRequired[ImportSettingsTotal | None]
+    """What a total without a price in a spreadsheet of orders is."""
+    statuses: NotRequired[dict[str, ImportSettingsStatusesValue] | None]
+    """What statuses of orders mean, by the status in lower case: `{"on hold": "unpaid"}`."""
     restore_zeros: NotRequired[bool | None]
     """Whether to restore leading zeros of barcodes that Excel removed."""
 
@@ -2793,10 +2880,14 @@ class Operations(Transport):
         return self._send_for_data(Product, "GET", path("/api/products/sku/{sku}", sku), repeatable=True, **options)
 
     def add_image(self, id: int, body: NewImage, **options: Unpack[CallOptions]) -> Image:
-        """Add an image to a product.
+        """Add an image to a product, as a file or a URL.
 
-        Adds an image after the other images of the product: a file, or the URL of a file on another server,
-        which is stored and never fetched. A product can have 20 images.
+        Adds an image after the other images of the product: the URL of a file on another server, which is
+        stored and never fetched, or a file, as in `addImageFile`. A product can have 20 images.
+
+        Deprecated: generated clients cannot express both content types in one operation. It stays as it is.
+        Upload a file with `POST /api/products/{id}/images/file`, and set URLs with `images` of `POST
+        /api/products/bulk`.
         """
         return self._send_for_data(Image, "POST", path("/api/products/{id}/images", id), body=body, keyed=True, **options)
 

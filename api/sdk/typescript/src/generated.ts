@@ -1234,6 +1234,25 @@ export interface ImportSettings {
   refunds?: ImportSettingsRefunds | undefined;
   /** Whether prices of a plain spreadsheet include tax. */
   tax_included?: ImportSettingsTaxIncluded | undefined;
+  /** How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`. */
+  charset?: ImportSettingsCharset | undefined;
+  /**
+   * What to do with rows that differ and have the same SKU. `derive` adds the options or the name; `last` takes
+   * the values of the last row.
+   */
+  repeated_sku?: ImportSettingsRepeatedSKU | undefined;
+  /** What to do with amounts of more than two decimals. */
+  rounding?: ImportSettingsRounding | undefined;
+  /** What a column of costs of goods in a spreadsheet of orders is of. */
+  cost?: ImportSettingsCost | undefined;
+  /** What discounts between 0 and 1 in a spreadsheet of orders are. */
+  discount?: ImportSettingsDiscount | undefined;
+  /** What a tax that is equal in all rows of an order of a spreadsheet is of. */
+  tax?: ImportSettingsTax | undefined;
+  /** What a total without a price in a spreadsheet of orders is. */
+  total?: ImportSettingsTotal | undefined;
+  /** What statuses of orders mean, by the status in lower case: `{"on hold": "unpaid"}`. */
+  statuses?: Record<string, ImportSettingsStatusesValue> | undefined;
   /** Whether to restore leading zeros of barcodes that Excel removed. */
   restore_zeros?: boolean | undefined;
 }
@@ -1253,6 +1272,32 @@ export type ImportSettingsRefunds = "attach" | "leave_out" | (string & {});
 /** Whether prices of a plain spreadsheet include tax. */
 export type ImportSettingsTaxIncluded = "yes" | "no" | (string & {});
 
+/** How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`. */
+export type ImportSettingsCharset = "windows-1252" | "windows-1250" | "windows-1251" | "windows-1253" | "windows-1254" | "windows-1257" | "shift_jis" | "euc-jp" | "gbk" | "big5" | "euc-kr" | "koi8-r" | "iso-8859-2" | "iso-8859-5" | "iso-8859-7" | "macintosh" | (string & {});
+
+/**
+ * What to do with rows that differ and have the same SKU. `derive` adds the options or the name; `last` takes
+ * the values of the last row.
+ */
+export type ImportSettingsRepeatedSKU = "derive" | "last" | "refuse" | (string & {});
+
+/** What to do with amounts of more than two decimals. */
+export type ImportSettingsRounding = "round" | "refuse" | (string & {});
+
+/** What a column of costs of goods in a spreadsheet of orders is of. */
+export type ImportSettingsCost = "unit" | "line" | (string & {});
+
+/** What discounts between 0 and 1 in a spreadsheet of orders are. */
+export type ImportSettingsDiscount = "amount" | "percent" | (string & {});
+
+/** What a tax that is equal in all rows of an order of a spreadsheet is of. */
+export type ImportSettingsTax = "order" | "row" | (string & {});
+
+/** What a total without a price in a spreadsheet of orders is. */
+export type ImportSettingsTotal = "before_discount" | "after_discount" | (string & {});
+
+export type ImportSettingsStatusesValue = "sale" | "unpaid" | "refunded" | "ignored" | "cancelled" | (string & {});
+
 /** An import. */
 export interface Import {
   id: number;
@@ -1271,8 +1316,8 @@ export interface Import {
   files: Array<ImportFile>;
   settings: ImportSettings;
   /**
-   * The names of the settings that come from the last applied import of files with the same columns: `mapping`.
-   * Empty after settings were changed.
+   * The names of the settings that come from the last applied import of files with the same columns, such as
+   * `mapping` and `decimal`, without those that were changed since.
    */
   remembered: Array<string>;
   /** The questions that settings must answer before the plan can be computed. */
@@ -1308,6 +1353,18 @@ export interface ImportFile {
   examples?: Record<string, Array<string>>;
   /** Why the file or the sheet is not read. */
   problem?: string;
+  /** The settings that answer a question about the file, and are remembered for files with the same columns. */
+  answered?: Array<string>;
+  /** The amounts with more than two decimals, which are refused unless the setting `rounding` is `round`. */
+  rounding?: ImportFileRounding;
+}
+
+/** The amounts with more than two decimals, which are refused unless the setting `rounding` is `round`. */
+export interface ImportFileRounding {
+  count: number;
+  examples: Array<string>;
+  /** What rounding adds to their sum. */
+  change: string;
 }
 
 export interface ImportQuestion {
@@ -1318,6 +1375,10 @@ export interface ImportQuestion {
   examples?: Array<string>;
   /** The values of the setting. */
   choices?: Array<string>;
+  /** What values or rows of the file are with each choice: `{"yes": ["1001: revenue 10.00, tax 1.90"]}`. */
+  readings?: Record<string, Array<string>>;
+  /** What a mapping lacks, or must not have. */
+  reason?: string;
 }
 
 export interface ImportCountsValue {
@@ -1377,6 +1438,25 @@ export interface ImportSettingsChanges {
   refunds?: ImportSettingsRefunds | null | undefined;
   /** Whether prices of a plain spreadsheet include tax. */
   tax_included?: ImportSettingsTaxIncluded | null | undefined;
+  /** How the characters of texts that are not in UTF-8 are encoded, such as `windows-1250`. */
+  charset?: ImportSettingsCharset | null | undefined;
+  /**
+   * What to do with rows that differ and have the same SKU. `derive` adds the options or the name; `last` takes
+   * the values of the last row.
+   */
+  repeated_sku?: ImportSettingsRepeatedSKU | null | undefined;
+  /** What to do with amounts of more than two decimals. */
+  rounding?: ImportSettingsRounding | null | undefined;
+  /** What a column of costs of goods in a spreadsheet of orders is of. */
+  cost?: ImportSettingsCost | null | undefined;
+  /** What discounts between 0 and 1 in a spreadsheet of orders are. */
+  discount?: ImportSettingsDiscount | null | undefined;
+  /** What a tax that is equal in all rows of an order of a spreadsheet is of. */
+  tax?: ImportSettingsTax | null | undefined;
+  /** What a total without a price in a spreadsheet of orders is. */
+  total?: ImportSettingsTotal | null | undefined;
+  /** What statuses of orders mean, by the status in lower case: `{"on hold": "unpaid"}`. */
+  statuses?: Record<string, ImportSettingsStatusesValue> | null | undefined;
   /** Whether to restore leading zeros of barcodes that Excel removed. */
   restore_zeros?: boolean | null | undefined;
 }
@@ -3201,10 +3281,13 @@ export class Operations extends Transport {
   }
 
   /**
-   * Add an image to a product.
+   * Add an image to a product, as a file or a URL.
    *
-   * Adds an image after the other images of the product: a file, or the URL of a file on another server, which is
-   * stored and never fetched. A product can have 20 images.
+   * Adds an image after the other images of the product: the URL of a file on another server, which is stored and
+   * never fetched, or a file, as in `addImageFile`. A product can have 20 images.
+   *
+   * @deprecated generated clients cannot express both content types in one operation. It stays as it is. Upload a
+   * file with `POST /api/products/{id}/images/file`, and set URLs with `images` of `POST /api/products/bulk`.
    */
   addImage(id: number, body: NewImage, options?: CallOptions): Promise<Image> {
     return this.sendForData("POST", path`/api/products/${id}/images`, { body, keyed: true }, options);
