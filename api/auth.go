@@ -26,7 +26,8 @@ type rateLimit struct {
 }
 
 // authenticate requires a valid key within its tenant's rate limit for /mcp and paths under /api, and sets the rate
-// limit headers of their responses. It runs before routing, so that a client without a key cannot find out which paths exist.
+// limit headers of their responses. It runs before routing, so that a client without a key cannot find out which paths
+// exist.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if requiresKey(r.URL.RawPath) {

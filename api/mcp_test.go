@@ -735,6 +735,8 @@ func TestErrorsOfToolsNameTheArgument(t *testing.T) {
 		{"propose_product_changes", `{"filter":{},"set":{"price":"-1"},"note":"two\nlines"}`, ValidationError,
 			[]string{"set.price", "note"}},
 		{"propose_product_changes", `{"items":[{"sku":"MUG"}],"note":"two\nlines"}`, ValidationError, []string{"note"}},
+		{"propose_stock_counts", `{"counts":[{"sku":"MUG","counted":1}],"note":"\u202e)1 fo segnahC("}`, ValidationError,
+			[]string{"note"}},
 		{"propose_stock_counts", `{"counts":[{"sku":"MUG","counted":"many","shelf":1}]}`, ValidationError,
 			[]string{"counts[0].counted", "counts[0].shelf"}},
 		{"propose_stock_counts", `{"counts":[` + strings.Repeat(`{"sku":"MUG","counted":1},`, 100) + `{}]}`, ValidationError,

@@ -42,8 +42,15 @@ func (o *object) proposal() (p proposal, err error) {
 		return text
 	}
 	p.note, p.key = line("note", 200), line("idempotency_key", idempotency.MaxKey)
+	if strings.ContainsFunc(p.note, turnsText) {
+		o.addError("note", "must not contain characters that change the direction of text")
+	}
 	return p, nil
 }
+
+// turnsText reports whether a character changes the order in which a page shows the text around it. With them, a note
+// could look like another title of the plan to the person who decides.
+func turnsText(r rune) bool { return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' }
 
 // title returns the title of the plan, which is what it does and why.
 func (p proposal) title(what string) string {

@@ -23,12 +23,14 @@ create table tenants (
     quota_storage       bigint,
     quota_records       bigint,
     recount_quotas_at   timestamptz not null default now() + '01:00:00'::interval,
+    origins             text[] not null default '{}'::text[],
     PRIMARY KEY (id),
     UNIQUE (slug),
     CHECK ((plan = 'enterprise'::text) = (rate_limit IS NOT NULL)),
     CHECK (currency ~ '^[A-Z]{3}$'::text),
     CHECK (due_change_plans >= 0),
     CHECK (length(name) >= 1 AND length(name) <= 255),
+    CHECK (cardinality(origins) <= 20),
     CHECK (plan = ANY (ARRAY['standard'::text, 'professional'::text, 'enterprise'::text])),
     CHECK (quota_records > 0),
     CHECK (quota_storage > 0),
@@ -43,6 +45,7 @@ comment on column tenants.delete_plans_at is 'When delete_expired_change_plans v
 comment on column tenants.quota_storage is 'Bytes that a tenant of the plan enterprise may store; null is no limit. Other plans have fixed quotas.';
 comment on column tenants.quota_records is 'Records that a tenant of the plan enterprise may store; null is no limit.';
 comment on column tenants.recount_quotas_at is 'When recount_quotas visits the tenant next. The default leaves an hour to restart the instances of the earlier version, which do not know the error of a quota.';
+comment on column tenants.origins is 'Origins of web pages that may read responses of the API, such as https://shop.example.com.';
 CREATE INDEX tenants_delete_plans ON tenants USING btree (delete_plans_at);
 CREATE INDEX tenants_delete_responses ON tenants USING btree (delete_responses_at);
 CREATE INDEX tenants_delete_usage ON tenants USING btree (delete_usage_at);
@@ -1446,27 +1449,13 @@ grant execute on function schema_version() to storeroom_runtime;
 CREATE OR REPLACE FUNCTION public.resolve_key(hashes bytea[])
  RETURNS TABLE(hash bytea, tenant_id bigint, key_id bigint, key_name text, permissions text[], expires_at timestamptz, slug text, tenant_name text, plan text, rate_limit integer, timezone text, currency text, suspended boolean)
  LANGUAGE plpgsql
- SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-declare
-    h      key_hashes;
-    before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    select * into h from key_hashes k where k.hash = any (hashes) limit 1;
-    if not found then
-        return;
-    end if;
-    perform set_config('app.tenant_id', h.tenant_id::text, true);
     return query
-        select h.hash, k.tenant_id, k.id, k.name, k.permissions, k.expires_at,
-               t.slug, t.name, t.plan, t.rate_limit, t.timezone, t.currency, t.suspended_at is not null
-          from api_keys k
-          join tenants t on t.id = k.tenant_id
-         where k.tenant_id = h.tenant_id and k.id = h.key_id
-           and k.revoked_at is null
-           and (k.expires_at is null or k.expires_at > now());
-    perform set_config('app.tenant_id', before, true);
+        select k.hash, k.tenant_id, k.key_id, k.key_name, k.permissions, k.expires_at, k.slug, k.tenant_name, k.plan,
+               k.rate_limit, k.timezone, k.currency, k.suspended
+          from find_key(hashes) k;
 end $function$;
 revoke execute on function resolve_key(bytea[]) from public;
 grant execute on function resolve_key(bytea[]) to storeroom_runtime;
@@ -3976,6 +3965,34 @@ begin
 end $function$;
 revoke execute on function due_media(bigint,integer) from public;
 grant execute on function due_media(bigint,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.find_key(hashes bytea[])
+ RETURNS TABLE(hash bytea, tenant_id bigint, key_id bigint, key_name text, permissions text[], expires_at timestamptz, slug text, tenant_name text, plan text, rate_limit integer, timezone text, currency text, suspended boolean, origins text[])
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    h      key_hashes;
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    select * into h from key_hashes k where k.hash = any (hashes) limit 1;
+    if not found then
+        return;
+    end if;
+    perform set_config('app.tenant_id', h.tenant_id::text, true);
+    return query
+        select h.hash, k.tenant_id, k.id, k.name, k.permissions, k.expires_at,
+               t.slug, t.name, t.plan, t.rate_limit, t.timezone, t.currency, t.suspended_at is not null, t.origins
+          from api_keys k
+          join tenants t on t.id = k.tenant_id
+         where k.tenant_id = h.tenant_id and k.id = h.key_id
+           and k.revoked_at is null
+           and (k.expires_at is null or k.expires_at > now());
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function find_key(bytea[]) from public;
+grant execute on function find_key(bytea[]) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.has_changes_after(of_tenant bigint, cursor text)
  RETURNS boolean

@@ -121,7 +121,7 @@ problems (object, problem) as (
       from pg_proc p
      cross join lateral (values
            (not $1::boolean and p.proname not in (
-                'find_key', 'create_key', 'roll_key', 'revoke_key',
+                'find_key', 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'delete_expired_usage', 'pack_sums', 'pack_product_sums', 'pack_customers',
                 'skip_tenant',
                 'reserve_media', 'claim_unused_media', 'due_media', 'forget_unused_media',
