@@ -27,8 +27,7 @@ var (
 // for every path and every origin, so it needs no key, no limit and no database.
 func (s *Server) answerPreflights(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodOptions || !underAPI(r.URL.RawPath) && r.URL.RawPath != documentPath ||
-			r.Header.Get("Origin") == "" || r.Header.Get("Access-Control-Request-Method") == "" {
+		if !isPreflight(r) || !underAPI(r.URL.RawPath) && r.URL.RawPath != documentPath {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -38,6 +37,12 @@ func (s *Server) answerPreflights(next http.Handler) http.Handler {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
+}
+
+// isPreflight reports whether a browser asks what a web page can send.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" &&
+		r.Header.Get("Access-Control-Request-Method") != ""
 }
 
 // allowOrigin lets a web page of an origin of the tenant read the response.
