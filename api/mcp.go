@@ -207,7 +207,7 @@ func (s *Server) callTool(r *http.Request, t tool, arguments json.RawMessage) (j
 	if err := state.ticket.Exchange(r.Context(), tenant(r).User(), t.class); err != nil {
 		return nil, state.failTool(err)
 	}
-	if len(arguments) == 0 {
+	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
 	if t.class == limits.Read {

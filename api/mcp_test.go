@@ -433,6 +433,42 @@ func TestAnAgentThatMayProposeAppliesNothing(t *testing.T) {
 	}
 }
 
+// A person applies on the page what an agent has proposed, and undoes it. Both are in each entry of the audit log.
+func TestAPersonAppliesWhatAnAgentProposed(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages())
+	go a.plans.Worker().Run(t.Context(), discardLog)
+	a.mustAgentShop(t)
+	session := a.agent(t, a.mustKey(t, a.tenant, "plans:propose"))
+	plan := session.try(t, "propose_product_changes",
+		`{"items":[{"sku":"MUG","expected":{"price":"12.50"},"price":"13.00","quantity":6,"name":"Large mug"}]}`).plan(t)
+	cookie, status := a.mustSignIn(t, a.tenant), fmt.Sprintf(`{"id":%d}`, plan)
+	for _, step := range []struct{ action, state, price string }{
+		{"apply", "applied", "13.00"}, {"undo", "undone", "12.50"},
+	} {
+		page := fmt.Sprintf("/settings/t/%s/plans/%d/%s", a.tenant.Slug, plan, step.action)
+		if got, _ := a.page(t, "POST", page, "", nil); got.StatusCode < 300 || strings.HasSuffix(got.Header.Get("Location"), "/plans") {
+			t.Errorf("%s without a session = %d", step.action, got.StatusCode)
+		}
+		if got, _ := a.page(t, "POST", page, cookie, nil); got.StatusCode != 303 {
+			t.Fatalf("%s = %d %s", step.action, got.StatusCode, got.body)
+		}
+		poll(t, "the plan is "+step.state, func() bool {
+			return strings.Contains(session.call(t, "plan_status", status).text, `"state":"`+step.state+`"`)
+		})
+		a.mustHave(t, "MUG", `"price":"`+step.price+`"`)
+	}
+	entries, _, err := tenants.AuditLog(t.Context(), a.DB, a.tenant.ID, "products.", 1, 10)
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("audit log = %v, %v", entries, err)
+	}
+	for _, e := range entries {
+		if !strings.Contains(e.Actor, "@") || e.Details["created_by"] != "API key test plans:propose" {
+			t.Errorf("audit log: %+v, want the member and the agent", e)
+		}
+	}
+}
+
 // contentOf returns what an agent must not change.
 func (a *testAPI) contentOf(t testing.TB) string {
 	t.Helper()
@@ -747,6 +783,7 @@ func TestErrorsOfToolsNameTheArgument(t *testing.T) {
 	} {
 		session.refuse(t, c.tool, c.arguments, c.code, c.fields...)
 	}
+	session.try(t, "low_stock", `null`, `"total":1`) // as some clients send no arguments
 }
 
 // message is a message of the current protocol.

@@ -31,7 +31,7 @@ assert.deepEqual(
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const form = new FormData();
 form.append("file", new Blob([Buffer.from(pixel, "base64")]), "mug.png");
-const { data: image } = ok(await client.POST("/api/products/{id}/images", {
+const { data: image } = ok(await client.POST("/api/products/{id}/images/file", {
   params: { path }, body: form as unknown as components["schemas"]["ImageFile"],
 }));
 assert.equal(image.position, 1);
