@@ -245,7 +245,7 @@ func mustJSON(t *testing.T, value any) string {
 func TestFieldsDescribeTheirType(t *testing.T) {
 	t.Parallel()
 	site, err := Render([]byte(`
-info: {title: T, version: '1', description: "one\n\n## Two words\n\n<script>alert(1)</script> *three*"}
+info: {title: T, version: '1', description: "one\n\n## Two words\n\n<script>alert(1)</script>\n\n*three*"}
 tags: [{name: Things, description: All things.}]
 paths:
   /things:
