@@ -359,7 +359,7 @@ var budgets = []struct {
 	{"POST /mcp/order", toolRequest("order", `{"number":"`+mark+`-order-x"}`), 1, 5},
 	{"POST /mcp/report", toolRequest("report", `{"from":"2026-03-01","to":"2026-03-31","channel":"`+mark+`"}`), 1, 9},
 	{"POST /mcp/propose_stock_counts", toolRequest("propose_stock_counts",
-		`{"counts":[{"sku":"`+mark+`-sku-x","counted":5}],"note":"`+mark+`"}`), 20, 60},
+		`{"counts":[{"sku":"`+mark+`-sku-x","counted":5}],"note":"`+mark+`"}`), 42, 68},
 	{
 		"GET /api/reports/export/{type}",
 		testRequest{path: "/api/reports/export/customers?channel=" + mark + "&" + march, want: 200}, 2, 7,

@@ -44,7 +44,10 @@ func (w *tracedServer) checkSpanNames(t *testing.T, operations [][3]string) {
 			t.Errorf("the server span is %q of kind %v, want %q", s.Name, s.Kind, want)
 		}
 	}
-	want := []string{"GET /docs/*"}
+	want := []string{
+		"GET /docs/*", "GET /docs.md", "GET /llms.txt", "POST /mcp/find_products", "POST /mcp/order", "POST /mcp/report",
+		"POST /mcp/propose_stock_counts",
+	}
 	for _, o := range operations {
 		want = append(want, o[0]+" "+o[1])
 		if name := o[0] + " " + o[1]; strings.HasPrefix(o[1], "/api/") && !refused[name] {
