@@ -32,7 +32,7 @@ func (c console) tenantCommand() *cli.Command {
 			stringFlag("quota-records", "number of records, or none, for the enterprise plan"),
 			stringFlag("timezone", "time zone of the reports, such as Europe/London"+timezone),
 			stringFlag("currency", "such as EUR"+currency),
-			stringFlag("origins", "web pages that may use the API, such as https://shop.example.com, separated by commas, or none"),
+			stringFlag("origins", "web pages that may use the API, such as https://a.example,https://b.example, or none"),
 		}
 	}
 	return &cli.Command{
