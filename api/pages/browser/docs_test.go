@@ -45,7 +45,8 @@ func TestDocsGuide(t *testing.T) {
 	}
 
 	// Links of earlier releases to operations still lead there.
-	b.mustOpen("/docs#createOrder")
+	b.mustOpen("/docs/limits")
+	evaluate[bool](b, `(location.href = "/docs#createOrder") !== ""`)
 	b.waitFor(`location.pathname === "/docs/api/orders" && location.hash === "#createOrder"`)
 }
 
