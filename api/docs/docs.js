@@ -75,7 +75,8 @@ document.getElementById("contents").addEventListener("click", (event) => {
 
 // Links of earlier releases lead to operations of one page, which is now the list of them.
 if (location.pathname === "/docs" && location.hash !== "") {
-  document.querySelector(`#main .index li[id="${CSS.escape(location.hash.slice(1))}"] a`)?.click();
+  const moved = document.querySelector(`#main .index li[id="${CSS.escape(location.hash.slice(1))}"] a`);
+  if (moved) location.replace(moved.href);
 }
 
 for (const block of document.querySelectorAll("main pre:not(.answer, .try pre)")) {

@@ -96,8 +96,7 @@ func (q quotaJSON) share() string {
 }
 
 func newTenantJSON(t tenants.Tenant) tenantJSON {
-	origins := append([]string{}, t.Origins...)
-	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended, origins, nil}
+	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended, t.Origins, nil}
 }
 
 func createTenant(ctx context.Context, o operation) error {

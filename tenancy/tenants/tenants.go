@@ -86,6 +86,9 @@ func (t *Tenant) validate(before Tenant) error {
 	if t.Currency == "" {
 		t.Currency = "USD"
 	}
+	if t.Origins == nil {
+		t.Origins = []string{}
+	}
 	invalid := tenancy.InvalidError{}
 	if !slugPattern.MatchString(t.Slug) {
 		invalid.Add("slug", "must be 1 to 63 lower-case letters, digits and dashes, and must not begin with a dash")
@@ -192,8 +195,7 @@ func insertTenant(ctx context.Context, tx pgx.Tx, t Tenant) (inserted bool, err 
 		insert into tenants (id, slug, name, plan, rate_limit, timezone, currency, suspended_at, quota_storage, quota_records,
 		                     origins, recount_quotas_at)
 		overriding system value
-		values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end, $9, $10, coalesce($11::text[], '{}'),
-		        now() + interval '24 hours')
+		values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end, $9, $10, $11, now() + interval '24 hours')
 		    on conflict (id) do nothing`,
 		t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords,
 		t.Origins)
@@ -286,7 +288,7 @@ func changeTenant(
 			update tenants
 			   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
 			       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now(),
-			       quota_storage = $8, quota_records = $9, origins = coalesce($10::text[], '{}')
+			       quota_storage = $8, quota_records = $9, origins = $10
 			 where id = $1`,
 			id, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended, t.QuotaStorage, t.QuotaRecords, t.Origins)
 		if err != nil {

@@ -111,7 +111,7 @@ func TestASlugIsUnique(t *testing.T) {
 	); !errors.Is(err, tenancy.ErrConflict) {
 		t.Errorf("CreateTenant with a slug that is taken = %v, want ErrConflict", err)
 	}
-	if got, err := tenants.BySlug(t.Context(), d.Admin, "acme"); got != first || err != nil {
+	if got, err := tenants.BySlug(t.Context(), d.Admin, "acme"); !cmp.Equal(got, first) || err != nil {
 		t.Errorf("TenantBySlug = %v, %v, want the first, unchanged", got, err)
 	}
 }
