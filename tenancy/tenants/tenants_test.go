@@ -24,6 +24,7 @@ func TestCreateTenantSetsDefaults(t *testing.T) {
 	}
 	want := tenants.Tenant{
 		ID: got.ID, Slug: "acme", Name: "Acme", Plan: tenants.Standard, Timezone: "UTC", Currency: "USD",
+		Origins: []string{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("CreateTenant (-want +got):\n%s", diff)
@@ -44,6 +45,7 @@ func TestCreateTenantStoresAllFields(t *testing.T) {
 	want := tenants.Tenant{
 		Slug: "9-lives", Name: strings.Repeat("ü", 255), Plan: tenants.Enterprise,
 		RateLimit: new(int32(tenants.MaxRateLimit)), Timezone: "America/Argentina/Ushuaia", Currency: "ARS",
+		Origins: []string{"https://shop.example.com"},
 	}
 	got, err := tenants.Create(t.Context(), d.Admin, want)
 	if err != nil {
@@ -153,6 +155,8 @@ func TestChangeTenantStoresOnlyTheChange(t *testing.T) {
 		{"to Enterprise", func(t *tenants.Tenant) { t.Plan, t.RateLimit = tenants.Enterprise, new(int32(900)) }, nil},
 		{"back to Professional", func(t *tenants.Tenant) { t.Plan, t.RateLimit = tenants.Professional, nil }, nil},
 		{"name, zone and currency", func(t *tenants.Tenant) { t.Name, t.Timezone, t.Currency = "Acme Ltd", "Asia/Tokyo", "JPY" }, nil},
+		{"origins", func(t *tenants.Tenant) { t.Origins = []string{"https://a.example", "http://b.example:81"} }, nil},
+		{"no origins", func(t *tenants.Tenant) { t.Origins = []string{} }, nil},
 		{"suspend", func(t *tenants.Tenant) { t.Suspended = true }, nil},
 		{"suspend again", func(t *tenants.Tenant) { t.Suspended = true }, nil},
 		{"resume", func(t *tenants.Tenant) { t.Suspended = false }, nil},
