@@ -169,7 +169,8 @@ func lackingOfSheet(has [numFields]bool) (lacking [][]field, of field) {
 	return lacking, of
 }
 
-// MappingReason returns which fields keep a spreadsheet from being one of products or of orders, or "". label returns what a field is called.
+// MappingReason returns which fields keep a spreadsheet from being one of products or of orders, or "". label returns
+// what a field is called.
 func MappingReason(mapping map[string]string, label func(field string) string) string {
 	var has [numFields]bool
 	for _, name := range mapping {
